@@ -540,6 +540,8 @@ TEST_F(EditServerTest, ServesWithoutFreeFiles) {
   StartAndEnter();
   const HttpConnection stranger(server_->port());
   EXPECT_EQ(Post(Own()), 200);
+  // The server notices the ends of the other connections.
+  while (server_->Counts().waiting > 1) std::this_thread::yield();
   rlimit old_limit;
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &old_limit), 0);
   rlimit small = old_limit;
@@ -699,8 +701,8 @@ TEST_F(EditServerTest, StopAnswersCallsInProgress) {
 }
 
 TEST_F(EditServerTest, StopWaitsForNoReader) {
-  // An answer that the buffers of the system do not hold.
-  constexpr size_t kBytes = size_t{16} << 20;
+  // The program has several bytes for each of these, which the buffers of the system do not hold.
+  constexpr size_t kBytes = size_t{2} << 20;
   options_.max_body_bytes = 2 * kBytes;
   options_.linger_seconds = 0;
   StartAndEnter();
@@ -714,7 +716,7 @@ TEST_F(EditServerTest, StopWaitsForNoReader) {
   const std::string begin = "HTTP/1.1 200 OK\r\n";
   EXPECT_EQ(reader.Receive(begin.size()), begin);
   Stop();
-  EXPECT_LT(reader.ReceiveAll().size(), kBytes);
+  EXPECT_LT(reader.ReceiveAll().size(), 4 * kBytes);
 }
 
 TEST_F(EditServerTest, StopsBeforeItServes) {

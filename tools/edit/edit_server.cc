@@ -199,6 +199,8 @@ class EditServer::Impl {
     const std::lock_guard<std::mutex> lock(counts_mutex_);
     change(&counts_);
   }
+  // Corrects the counts after a change of waiting_.
+  void CountWaiting();
   // Corrects the counts after a change of `head` or `body`.
   void CountMemory(const ConnectionPtr& connection);
 
@@ -343,9 +345,7 @@ void EditServer::Impl::Move(const ConnectionPtr& connection, Group* group) {
     Count([](EditServerCounts* counts) { ++counts->displaced; });
     Close(group->connections.front());
   }
-  Count([this](EditServerCounts* counts) {
-    counts->most_waiting = std::max(counts->most_waiting, waiting_.connections.size());
-  });
+  CountWaiting();
 }
 
 void EditServer::Impl::Close(const ConnectionPtr& connection) {
@@ -360,6 +360,7 @@ void EditServer::Impl::Close(const ConnectionPtr& connection) {
   if (!kept->is_working) std::string().swap(kept->body);
   CountMemory(kept);
   kept->group->connections.erase(kept->place);
+  CountWaiting();
 }
 
 void EditServer::Impl::SetTimer(const ConnectionPtr& connection, Seconds time) {
@@ -375,6 +376,13 @@ void EditServer::Impl::SetTimer(const ConnectionPtr& connection, Seconds time) {
 
 void EditServer::Impl::ClearTimer(const ConnectionPtr& connection) {
   connection->timer.expires_at(asio::steady_timer::time_point::max());
+}
+
+void EditServer::Impl::CountWaiting() {
+  Count([this](EditServerCounts* counts) {
+    counts->waiting = waiting_.connections.size();
+    counts->most_waiting = std::max(counts->most_waiting, counts->waiting);
+  });
 }
 
 void EditServer::Impl::CountMemory(const ConnectionPtr& connection) {

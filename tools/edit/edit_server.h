@@ -45,7 +45,8 @@ struct EditServerCounts {
   size_t displaced = 0;
   // Failures to accept a connection, such as by a lack of file descriptors.
   size_t accept_failures = 0;
-  // The most connections without an accepted request at a time.
+  // Connections without an accepted request: now, and the most at a time.
+  size_t waiting = 0;
   size_t most_waiting = 0;
   // The memory of all heads and of all bodies, in bytes.
   size_t heads_bytes = 0;
