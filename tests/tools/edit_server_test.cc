@@ -133,7 +133,7 @@ class EditServerTest : public CommandLineFixture {
     fields.insert(fields.end(), more.begin(), more.end());
     return HttpRequestText(server_->port(), "POST", target, fields, body);
   }
-  // Sends these bytes on a connection of their own, and returns all that the server sends.
+  // Sends these bytes on a new connection, and returns all that the server sends.
   std::string Exchange(const std::string& bytes, bool is_end = false) const {
     const HttpConnection connection(server_->port());
     (void)connection.Send(bytes);
@@ -464,7 +464,7 @@ TEST_F(EditServerTest, IdleConnectionsStopNoOther) {
   Start();
   const size_t threads = CountFiles("/proc/self/task");
   const size_t files = CountFiles("/proc/self/fd");
-  // More than may wait, of which some send a part of a head.
+  // More than may wait. Some send a part of a head.
   constexpr size_t kStrangers = 200;
   std::vector<std::unique_ptr<HttpConnection>> strangers;
   for (size_t i = 0; i < kStrangers; ++i) {

@@ -28,7 +28,7 @@ struct EditSecrets {
   static absl::StatusOr<EditSecrets> Make();
 };
 
-// What a request may do.
+// The decision on a request.
 struct EditRequest {
   enum class Kind {
     // Nothing; see `refusal`.

@@ -38,9 +38,9 @@ using ::boost::asio::ip::tcp;
 using Error = ::boost::system::error_code;
 using Seconds = std::chrono::duration<double>;
 
-// Threads for calls. Runs exclude each other, so that more threads would mostly wait.
+// Threads for calls. Runs exclude each other, so more threads would mostly wait.
 constexpr size_t kCallThreads = 8;
-// Calls that cancel have a thread of their own: they end what keeps the others busy.
+// Calls that cancel have a separate thread, because they end the work that keeps the others busy.
 constexpr char kCancel[] = "cancel";
 // Calls that cancel which may be in progress beyond `max_calls`.
 constexpr size_t kMoreCancels = 8;
@@ -172,7 +172,7 @@ class EditServer::Impl {
   void Answer(const ConnectionPtr& connection, int code, const char* type,
               std::shared_ptr<const std::string> body,
               std::vector<std::pair<absl::string_view, std::string>> fields, Seconds time);
-  // Reads what is left of a request: otherwise the system would tell the client of a broken
+  // Reads the rest of a request. If it were not read, the system would tell the client of a broken
   // connection instead of the answer.
   void Drain(const ConnectionPtr& connection);
 
@@ -283,7 +283,7 @@ void EditServer::Impl::Stop() {
     acceptor_.close(ignored);
     accept_timer_.cancel();
     while (!waiting_.connections.empty()) Close(waiting_.connections.front());
-    // Answers that are being sent, and those of calls that still run, may arrive.
+    // Clients may receive answers that are being sent, and the answers of calls that still run.
     for (Group* const group : {&pages_, &calls_}) {
       for (const ConnectionPtr& connection : std::list<ConnectionPtr>(group->connections)) {
         if (!connection->is_working) SetTimer(connection, Seconds(options_.linger_seconds));
@@ -409,7 +409,7 @@ absl::string_view EditServer::Impl::ReadSome(const ConnectionPtr& connection,
 }
 
 void EditServer::Impl::ReadHead(const ConnectionPtr& connection) {
-  // Waits without a buffer, so that an idle connection needs none.
+  // Waits without a buffer, which an idle connection would hold.
   connection->socket.async_wait(tcp::socket::wait_read,
                                 Guard(connection, [this, connection](Error error) {
                                   char buffer[kReadBytes];

@@ -2,7 +2,8 @@
 //
 // EditAccess decides from the head of a request whether the server knows the sender. Until then a
 // connection costs a socket, a timer and the bytes of its head, and no thread. The number of such
-// connections is limited: a further connection closes the oldest one. A connection has one request.
+// connections is limited: a further connection closes the oldest of them. Each connection serves a
+// single request.
 #ifndef GRADFLOW_TOOLS_EDIT_EDIT_SERVER_H_
 #define GRADFLOW_TOOLS_EDIT_EDIT_SERVER_H_
 
