@@ -22,6 +22,7 @@
 #include "gradflow/proto/op_def.pb.h"
 #include "tests/testing/file_fuzz_targets.h"
 #include "tests/testing/hostile_graph.h"
+#include "tests/testing/http_fuzz_target.h"
 
 namespace gradflow::testing {
 namespace {
@@ -265,7 +266,8 @@ constexpr FuzzTarget kTargets[] = {{"graph_def", RunGraphDef, MutateGraphDef},
                                    {"checkpoint", RunCheckpoint, MutateCheckpoint},
                                    {"old_checkpoint", RunOldCheckpoint, MutateOldCheckpoint},
                                    {"idx", RunIdx, MutateIdx},
-                                   {"image", RunImage, MutateImage}};
+                                   {"image", RunImage, MutateImage},
+                                   {"http_head", RunHttpHead, MutateHttpHead}};
 
 }  // namespace
 

@@ -28,6 +28,7 @@ struct FuzzTarget {
 //   op_spec      lines of an op definition: "i x: T", "o y: T", "a T: type", "d documentation"
 //   checkpoint, old_checkpoint, idx, image
 //                the files of file_fuzz_targets.h
+//   http_head    a request to the server of http_fuzz_target.h
 absl::Span<const FuzzTarget> FuzzTargets();
 
 // Returns null if there is no target of that name.

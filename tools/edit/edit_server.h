@@ -1,11 +1,9 @@
 // EditServer: serves the page of `gradflow edit` on the loopback interface, and answers its calls.
 //
-// Other programs and other pages of the same machine can send requests too. Each request must name
-// this server as its host, and come from its own page: the page is given out once, for a token that
-// only the one who started the server knows, and gets a secret cookie and a secret key with it. The
-// cookie is good for the page without data, and no more, since browsers send it to all ports of the
-// host. Calls have the key in the header `X-Gradflow-Key`. Bodies have a stated length, at most
-// `max_body_bytes`, no encoding, and are JSON.
+// EditAccess decides from the head of a request whether the server knows the sender. Until then a
+// connection costs a socket, a timer and the bytes of its head, and no thread. The number of such
+// connections is limited: a further connection closes the oldest of them. Each connection serves a
+// single request.
 #ifndef GRADFLOW_TOOLS_EDIT_EDIT_SERVER_H_
 #define GRADFLOW_TOOLS_EDIT_EDIT_SERVER_H_
 
@@ -23,8 +21,41 @@ struct EditServerOptions {
   // 0 for any free port.
   int port = 0;
   size_t max_body_bytes = size_t{64} << 20;
-  // How long the head of a request may take, which tells whether it is the page's.
-  int head_timeout_seconds = 5;
+  // How long the head of a request may take, from the start of the connection.
+  double head_timeout_seconds = 5;
+  // How long the body of an accepted call may take, from the end of its head.
+  double body_timeout_seconds = 60;
+  // How long a client may take to read a page or the answer of a call.
+  double answer_timeout_seconds = 60;
+  // How long a refused client may take to read its answer, how long the server reads on behind an
+  // answer, and how long it waits for clients after Stop().
+  double linger_seconds = 2;
+  // Connections without an accepted request that may be open.
+  size_t max_waiting = 256;
+  // Accepted calls that may be in progress. Further calls get status 503.
+  size_t max_calls = 32;
+};
+
+// Counts of a server since its start, for tests.
+struct EditServerCounts {
+  size_t connections = 0;
+  // Requests that were refused.
+  size_t refused = 0;
+  // Connections that were closed because they took too long, or to make room for others.
+  size_t timed_out = 0;
+  size_t displaced = 0;
+  // Failures to accept a connection, such as by a lack of file descriptors.
+  size_t accept_failures = 0;
+  // Connections without an accepted request: now, and the most at a time.
+  size_t waiting = 0;
+  size_t most_waiting = 0;
+  // The memory of all heads and of all bodies, in bytes.
+  size_t heads_bytes = 0;
+  size_t bodies_bytes = 0;
+  // The most bytes of memory that one head, all heads together, and all bodies together have held.
+  size_t most_head_bytes = 0;
+  size_t most_heads_bytes = 0;
+  size_t most_bodies_bytes = 0;
 };
 
 class EditServer {
@@ -42,12 +73,16 @@ class EditServer {
   const std::string& Origin() const;
   int port() const;
 
-  // Serves until Stop() is called, on another thread.
+  // Serves until Stop() is called, on another thread. May be called once.
   absl::Status Serve();
+  // Ends calls in progress, which still get their answers. May be called at any time.
   void Stop();
 
+  // Returns the counts at this time. May be called at any time.
+  EditServerCounts Counts() const;
+
  private:
-  struct Impl;
+  class Impl;
   explicit EditServer(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

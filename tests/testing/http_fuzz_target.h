@@ -1,0 +1,19 @@
+// The fuzz target of requests to the server of `gradflow edit`; see fuzz_targets.h.
+#ifndef GRADFLOW_TESTS_TESTING_HTTP_FUZZ_TARGET_H_
+#define GRADFLOW_TESTS_TESTING_HTTP_FUZZ_TARGET_H_
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "tests/testing/mutate.h"
+
+namespace gradflow::testing {
+
+// The head of a request and what is behind it. The server has the port 8080. The digits of its
+// token are 1, those of its cookie 2 and those of its key 3.
+void RunHttpHead(absl::string_view bytes);
+bool MutateHttpHead(MutationRandom* random, std::string* bytes);
+
+}  // namespace gradflow::testing
+
+#endif  // GRADFLOW_TESTS_TESTING_HTTP_FUZZ_TARGET_H_
