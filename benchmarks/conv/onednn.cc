@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <memory>
-#include <oneapi/dnnl/dnnl.hpp>
 #include <unordered_map>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "benchmarks/fill_normal.h"
 #include "gradflow/core/tensor.h"
+#include "gradflow/ops/nn/onednn.h"
 
 namespace gradflow::benchmarks {
 
@@ -23,7 +23,7 @@ std::function<void()> OneDnn(const ConvCase& c, Pass pass, int64_t batch, int th
   using dnnl::memory;
   // Primitives are made for a number of threads.
   omp_set_num_threads(threads);
-  const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  const dnnl::engine& engine = onednn::Engine();
   constexpr auto kFloat = memory::data_type::f32;
   const memory::desc x({batch, c.in_depth, c.size, c.size}, kFloat, memory::format_tag::nhwc);
   const memory::desc y({batch, c.out_depth, c.out(), c.out()}, kFloat, memory::format_tag::nhwc);
@@ -35,10 +35,9 @@ std::function<void()> OneDnn(const ConvCase& c, Pass pass, int64_t batch, int th
   const memory::dims after = {padding - padding / 2, padding - padding / 2};
   constexpr auto kDirect = dnnl::algorithm::convolution_direct;
   const bool forward = pass == Pass::kForward;
-  const dnnl::convolution_forward::primitive_desc desc(
-      {forward ? dnnl::prop_kind::forward_inference : dnnl::prop_kind::forward_training, kDirect, x,
-       f, y, strides, before, after},
-      engine);
+  const auto desc = onednn::Describe<dnnl::convolution_forward>(
+      {}, forward ? dnnl::prop_kind::forward_inference : dnnl::prop_kind::forward_training, kDirect,
+      x, f, y, strides, before, after);
   std::unordered_map<int, memory> args;
   std::vector<Tensor> tensors;
   const auto add = [&](int arg, const memory::desc& layout, uint32_t seed) {
@@ -54,15 +53,15 @@ std::function<void()> OneDnn(const ConvCase& c, Pass pass, int64_t batch, int th
     add(DNNL_ARG_DST, y, 3);
     primitive = dnnl::convolution_forward(desc);
   } else if (pass == Pass::kInputGradient) {
-    const dnnl::convolution_backward_data::primitive_desc gradient(
-        {kDirect, x, f, y, strides, before, after}, engine, desc);
+    const auto gradient = onednn::DescribeGradient<dnnl::convolution_backward_data>(
+        {}, desc, kDirect, x, f, y, strides, before, after);
     add(DNNL_ARG_DIFF_SRC, x, 1);
     add(DNNL_ARG_WEIGHTS, gradient.weights_desc(), 2);
     add(DNNL_ARG_DIFF_DST, y, 3);
     primitive = dnnl::convolution_backward_data(gradient);
   } else {
-    const dnnl::convolution_backward_weights::primitive_desc gradient(
-        {kDirect, x, f, y, strides, before, after}, engine, desc);
+    const auto gradient = onednn::DescribeGradient<dnnl::convolution_backward_weights>(
+        {}, desc, kDirect, x, f, y, strides, before, after);
     add(DNNL_ARG_SRC, x, 1);
     add(DNNL_ARG_DIFF_WEIGHTS, gradient.diff_weights_desc(), 2);
     add(DNNL_ARG_DIFF_DST, y, 3);

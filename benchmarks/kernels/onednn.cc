@@ -1,8 +1,9 @@
 // oneDNN's batch normalization, in both of the layouts that it takes without a copy.
+#include "gradflow/ops/nn/onednn.h"
+
 #include <omp.h>
 
 #include <memory>
-#include <oneapi/dnnl/dnnl.hpp>
 #include <unordered_map>
 #include <vector>
 
@@ -26,14 +27,12 @@ Runner OneDnn(const Case& c, int threads) {
   auto flags = dnnl::normalization_flags::use_scale | dnnl::normalization_flags::use_shift;
   if (!training) flags |= dnnl::normalization_flags::use_global_stats;
 
-  const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  const dnnl::engine& engine = onednn::Engine();
   dnnl::stream stream(engine);
   constexpr float kEpsilon = 1e-3f;
-  const auto forward = dnnl::batch_normalization_forward::primitive_desc(
-      {training || backward ? dnnl::prop_kind::forward_training
-                            : dnnl::prop_kind::forward_inference,
-       data, kEpsilon, flags},
-      engine);
+  const auto forward = onednn::DescribeBatchNorm(
+      training || backward ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference,
+      data, kEpsilon, flags);
   std::unordered_map<int, memory> args;
   std::vector<Tensor> tensors;
   const auto add = [&](int arg, const memory::desc& desc, uint32_t seed) {
@@ -51,8 +50,7 @@ Runner OneDnn(const Case& c, int threads) {
   add(DNNL_ARG_SHIFT, vector, 5);
   dnnl::primitive primitive;
   if (backward) {
-    const auto desc = dnnl::batch_normalization_backward::primitive_desc(
-        {dnnl::prop_kind::backward, data, data, kEpsilon, flags}, engine, forward);
+    const auto desc = onednn::DescribeBatchNormGradient(forward, data, kEpsilon, flags);
     add(DNNL_ARG_DIFF_DST, data, 5);
     add(DNNL_ARG_DIFF_SRC, data, 6);
     add(DNNL_ARG_DIFF_SCALE, vector, 7);

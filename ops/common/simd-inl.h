@@ -29,10 +29,21 @@
 
 #include "gradflow/ops/common/simd.h"
 
-// SSSE3 without SSE4 is not worth a copy of the kernels, and vectors of unknown size cannot be
-// members.
+// SSE2 and SSSE3 without SSE4 are not worth a copy of the kernels. AVX3_ZEN4 and AVX3_SPR add
+// nothing to AVX3 that kernels use, and NEON_BF16 nothing to NEON. Vectors of unknown size cannot
+// be members.
 #ifndef HWY_DISABLED_TARGETS
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#define HWY_DISABLED_TARGETS                                                                  \
+  (HWY_SSE2 | HWY_SSSE3 | HWY_AVX3_ZEN4 | HWY_AVX3_SPR | HWY_NEON_BF16 | HWY_SVE | HWY_SVE2 | \
+   HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#endif
+#include <hwy/detect_targets.h>
+// Highway 1.0 does not have these targets.
+#ifndef HWY_SSE2
+#define HWY_SSE2 0
+#define HWY_AVX3_ZEN4 0
+#define HWY_AVX3_SPR 0
+#define HWY_NEON_BF16 0
 #endif
 
 #include <hwy/cache_control.h>
@@ -270,7 +281,7 @@ struct Wide<D, true> {
 
 // Rounds doubles to floats, as a static_cast does.
 template <class D>
-HWY_INLINE hn::Vec<hn::Rebind<float, D>> Narrowed(D d, V<D> v) {
+HWY_INLINE hn::Vec<hn::Rebind<float, D>> Narrowed([[maybe_unused]] D d, V<D> v) {
   const hn::Rebind<float, D> df;
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
   // These stop at the largest float, of which twice is infinity.

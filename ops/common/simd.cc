@@ -16,8 +16,14 @@ struct Target {
   int64_t bits;
 };
 
+#ifdef HWY_NEON_WITHOUT_AES
+constexpr int64_t kNeon = HWY_NEON | HWY_NEON_WITHOUT_AES;
+#else
+constexpr int64_t kNeon = HWY_NEON;
+#endif
+
 constexpr Target kTargets[] = {
-    {"avx512", HWY_AVX3_DL | HWY_AVX3},  {"avx2", HWY_AVX2}, {"sse4", HWY_SSE4}, {"neon", HWY_NEON},
+    {"avx512", HWY_AVX3_DL | HWY_AVX3},  {"avx2", HWY_AVX2}, {"sse4", HWY_SSE4}, {"neon", kNeon},
     {"scalar", HWY_SCALAR | HWY_EMU128},
 };
 

@@ -30,7 +30,7 @@ std::unique_ptr<BlockedConv> MakeBlockedConv() { return nullptr; }
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/nn/conv_onednn.h"
-#include "oneapi/dnnl/dnnl.hpp"
+#include "gradflow/ops/nn/onednn.h"
 
 namespace gradflow {
 namespace {
@@ -184,11 +184,10 @@ class PlanMaker {
     onednn::SetModes(&attr);
     attr.set_post_ops(PostOps(output));
     const onednn::ConvDims dims(g_, part);
-    const dnnl::convolution_forward::primitive_desc desc(
-        {dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, input,
-         onednn::AnyFilter(g_, part), bias, output, dims.strides, dims.dilations, dims.before,
-         dims.after},
-        attr, onednn::Engine());
+    const auto desc = onednn::Describe<dnnl::convolution_forward>(
+        attr, dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, input,
+        onednn::AnyFilter(g_, part), bias, output, dims.strides, dims.dilations, dims.before,
+        dims.after);
     if (!absl::StrContains(desc.impl_info_str(), "jit")) return false;
     range->primitive = dnnl::convolution_forward(desc);
     range->input = input;
@@ -206,9 +205,9 @@ class PlanMaker {
     dnnl::post_ops post_ops;
     if (form_.addend) post_ops.append_binary(dnnl::algorithm::binary_add, output);
     if (form_.rectifier == StepOp::kRelu) {
-      post_ops.append_eltwise(1, dnnl::algorithm::eltwise_relu, 0, 0);
+      onednn::AppendElementwise(dnnl::algorithm::eltwise_relu, 0, 0, &post_ops);
     } else if (form_.rectifier == StepOp::kRelu6) {
-      post_ops.append_eltwise(1, dnnl::algorithm::eltwise_clip_v2, 0, 6);
+      onednn::AppendElementwise(dnnl::algorithm::eltwise_clip_v2, 0, 6, &post_ops);
     }
     return post_ops;
   }

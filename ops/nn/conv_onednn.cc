@@ -34,7 +34,7 @@ std::unique_ptr<FastConv> MakeFastConv(ConvPass) { return nullptr; }
 #include "gradflow/core/status.h"
 #include "gradflow/ops/linalg/openmp.h"
 #include "gradflow/ops/nn/conv_onednn.h"
-#include "oneapi/dnnl/dnnl.hpp"
+#include "gradflow/ops/nn/onednn.h"
 
 namespace gradflow {
 namespace {
@@ -379,25 +379,22 @@ class PlanMaker {
     constexpr auto kDirect = dnnl::algorithm::convolution_direct;
     const bool forward = pass_ == ConvPass::kForward;
     // The gradients take the descriptor of the forward convolution as a hint.
-    const dnnl::convolution_forward::primitive_desc hint(
-        {forward ? dnnl::prop_kind::forward_inference : dnnl::prop_kind::forward_training, kDirect,
-         piece->input, weights, piece->output, dims.strides, dims.dilations, dims.before,
-         dims.after},
-        attr, onednn::Engine());
+    const auto hint = onednn::Describe<dnnl::convolution_forward>(
+        attr, forward ? dnnl::prop_kind::forward_inference : dnnl::prop_kind::forward_training,
+        kDirect, piece->input, weights, piece->output, dims.strides, dims.dilations, dims.before,
+        dims.after);
     if (forward) {
       return SetPrimitive<dnnl::convolution_forward>(hint, hint.weights_desc(), piece);
     }
     if (pass_ == ConvPass::kInputGradient) {
-      const dnnl::convolution_backward_data::primitive_desc desc(
-          {kDirect, piece->input, weights, piece->output, dims.strides, dims.dilations, dims.before,
-           dims.after},
-          attr, onednn::Engine(), hint);
+      const auto desc = onednn::DescribeGradient<dnnl::convolution_backward_data>(
+          attr, hint, kDirect, piece->input, weights, piece->output, dims.strides, dims.dilations,
+          dims.before, dims.after);
       return SetPrimitive<dnnl::convolution_backward_data>(desc, desc.weights_desc(), piece);
     }
-    const dnnl::convolution_backward_weights::primitive_desc desc(
-        {kDirect, piece->input, weights, piece->output, dims.strides, dims.dilations, dims.before,
-         dims.after},
-        attr, onednn::Engine(), hint);
+    const auto desc = onednn::DescribeGradient<dnnl::convolution_backward_weights>(
+        attr, hint, kDirect, piece->input, weights, piece->output, dims.strides, dims.dilations,
+        dims.before, dims.after);
     return SetPrimitive<dnnl::convolution_backward_weights>(desc, desc.diff_weights_desc(), piece);
   }
 

@@ -20,18 +20,13 @@
 #include "gradflow/ops/linalg/openmp.h"
 #include "gradflow/ops/nn/conv_engine.h"
 #include "gradflow/ops/nn/conv_geometry.h"
-#include "oneapi/dnnl/dnnl.hpp"
+#include "gradflow/ops/nn/onednn.h"
 
 namespace gradflow::onednn {
 
 using Desc = dnnl::memory::desc;
 using Tag = dnnl::memory::format_tag;
 inline constexpr auto kFloat = dnnl::memory::data_type::f32;
-
-inline const dnnl::engine& Engine() {
-  static const auto* const engine = new dnnl::engine(dnnl::engine::kind::cpu, 0);
-  return *engine;
-}
 
 // Wraps memory that the caller owns. oneDNN does not write to inputs.
 inline dnnl::memory Memory(const Desc& desc, const void* data) {
