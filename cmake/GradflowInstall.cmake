@@ -42,6 +42,7 @@ endforeach()
 set(config_files ${PROJECT_BINARY_DIR}/gradflowConfig.cmake
                  ${PROJECT_BINARY_DIR}/gradflowConfigVersion.cmake
                  ${PROJECT_SOURCE_DIR}/cmake/Finddnnl.cmake
+                 ${PROJECT_SOURCE_DIR}/cmake/FindLAPACKE.cmake
                  ${PROJECT_SOURCE_DIR}/cmake/FindSLEEF.cmake
                  ${PROJECT_SOURCE_DIR}/cmake/FindWebP.cmake
                  ${PROJECT_SOURCE_DIR}/cmake/GradflowOps.cmake)

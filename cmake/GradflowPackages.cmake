@@ -50,7 +50,7 @@ set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "${runtime_package}libabsl-dev, libprotobuf
 set(CPACK_DEBIAN_DEV_PACKAGE_RECOMMENDS "libeigen3-dev")
 set(CPACK_DEBIAN_DEV_PACKAGE_SUGGESTS "gradflow-tools, libgtest-dev, libgmock-dev")
 if("static" IN_LIST GRADFLOW_KINDS)
-  string(APPEND CPACK_DEBIAN_DEV_PACKAGE_DEPENDS ", libtbb-dev, libhwy-dev, libsleef-dev, ${blas_dev_package}")
+  string(APPEND CPACK_DEBIAN_DEV_PACKAGE_DEPENDS ", libtbb-dev, libhwy-dev, libsleef-dev, ${blas_dev_package}, liblapacke-dev")
   if(GRADFLOW_ONEDNN)
     string(APPEND CPACK_DEBIAN_DEV_PACKAGE_DEPENDS ", libdnnl-dev")
   endif()

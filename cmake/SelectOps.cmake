@@ -3,7 +3,7 @@
 #   GRADFLOW_SELECTED_FAMILIES  "<folder>/<name>" of each family of ops/ in the build, sorted
 #   GRADFLOW_SELECTED_SOURCES   the families and the helpers that they need, without ".cc"
 #   GRADFLOW_LEFT_OUT_OPS       the names of the ops of the other families
-#   GRADFLOW_OPS_PACKAGES       the packages that the sources need: BLAS, IMAGES, ONEDNN, SLEEF
+#   GRADFLOW_OPS_PACKAGES       the packages that the sources need: BLAS, IMAGES, LAPACK, ONEDNN, SLEEF
 #   GRADFLOW_OP_DEFINITIONS     the files definitions.pbtxt of all folders
 include_guard(GLOBAL)
 
@@ -29,24 +29,24 @@ set(GRADFLOW_OPS_FOLDERS
     state
     training)
 
-# gradflow_op_source(<kind> <name> [ALONE | SIMD | EIGEN] [PACKAGES <package>...] [USES <source>...])
+# gradflow_op_source(<kind> <name> [ALONE | SIMD] [PACKAGES <package>...] [USES <source>...])
 #
 # Declares the source <name>.cc of a folder of ops/. USES are the helpers that it calls: names of
 # sources of the folder, or "<folder>/<name>". Helpers of common/ need not be named, because all of
-# them but elementary_simd are in every build. PACKAGES are BLAS, IMAGES, ONEDNN or SLEEF.
+# them but elementary_simd are in every build. PACKAGES are BLAS, IMAGES, LAPACK, ONEDNN or
+# SLEEF.
 #
 #   ALONE  is not part of a unity build, because it includes itself or is slow to compile
 #   SIMD   the same, and is vectorized by hand
-#   EIGEN  the same, and includes templates of Eigen
 function(gradflow_op_source kind name)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "ALONE;SIMD;EIGEN" "" "PACKAGES;USES")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "ALONE;SIMD" "" "PACKAGES;USES")
   cmake_path(GET CMAKE_CURRENT_LIST_DIR FILENAME folder)
   set(id ${folder}/${name})
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "ops/${id}: unexpected ${arg_UNPARSED_ARGUMENTS}")
   endif()
   list(TRANSFORM arg_USES REPLACE "^([^/]+)$" "${folder}/\\1")
-  foreach(property IN ITEMS ALONE SIMD EIGEN PACKAGES USES)
+  foreach(property IN ITEMS ALONE SIMD PACKAGES USES)
     set_property(GLOBAL PROPERTY GRADFLOW_OP_${property}_${id} "${arg_${property}}")
   endforeach()
   set_property(GLOBAL APPEND PROPERTY GRADFLOW_OP_${kind} ${id})

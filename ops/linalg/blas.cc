@@ -45,24 +45,6 @@ Threading BlasThreading() {
   return threading;
 }
 
-// Calls `gemm` as the BLAS requires.
-template <typename F>
-void Call(const F& gemm) {
-  switch (BlasThreading()) {
-    case Threading::kConcurrent:
-      return gemm();
-    case Threading::kOpenMp: {
-      const OneOpenMpThread one_thread;
-      return gemm();
-    }
-    case Threading::kSerialized: {
-      static auto* const mutex = new Mutex;
-      MutexLock lock(mutex);
-      return gemm();
-    }
-  }
-}
-
 template <typename T>
 CBLAS_TRANSPOSE Transpose(const BlasMatrix<T>& matrix) {
   if (!matrix.transposed) return CblasNoTrans;
@@ -70,6 +52,23 @@ CBLAS_TRANSPOSE Transpose(const BlasMatrix<T>& matrix) {
 }
 
 int Int(int64_t value) { return static_cast<int>(value); }
+
+// c = scale * a * b + c_scale * c
+void ScaledGemm(int64_t m, int64_t n, int64_t k, double scale, const BlasMatrix<const double>& a,
+                const BlasMatrix<const double>& b, double c_scale, const BlasMatrix<double>& c) {
+  CallBlas([&] {
+    cblas_dgemm(CblasRowMajor, Transpose(a), Transpose(b), Int(m), Int(n), Int(k), scale, a.data,
+                Int(a.stride), b.data, Int(b.stride), c_scale, c.data, Int(c.stride));
+  });
+}
+void ScaledGemm(int64_t m, int64_t n, int64_t k, complex128 scale,
+                const BlasMatrix<const complex128>& a, const BlasMatrix<const complex128>& b,
+                complex128 c_scale, const BlasMatrix<complex128>& c) {
+  CallBlas([&] {
+    cblas_zgemm(CblasRowMajor, Transpose(a), Transpose(b), Int(m), Int(n), Int(k), &scale, a.data,
+                Int(a.stride), b.data, Int(b.stride), &c_scale, c.data, Int(c.stride));
+  });
+}
 
 #ifdef GRADFLOW_HAS_ONEDNN
 
@@ -104,13 +103,29 @@ bool OneDnnHasFastProducts() {
 
 bool BlasIsConcurrent() { return BlasThreading() != Threading::kSerialized; }
 
+void CallBlas(absl::FunctionRef<void()> fn) {
+  switch (BlasThreading()) {
+    case Threading::kConcurrent:
+      return fn();
+    case Threading::kOpenMp: {
+      const OneOpenMpThread one_thread;
+      return fn();
+    }
+    case Threading::kSerialized: {
+      static auto* const mutex = new Mutex;
+      MutexLock lock(mutex);
+      return fn();
+    }
+  }
+}
+
 void BlasGemm(int64_t m, int64_t n, int64_t k, BlasMatrix<const float> a, BlasMatrix<const float> b,
               BlasMatrix<float> c, bool add) {
   if (m == 1 && !b.transposed) {
     return MultiplyRow(n, k, a.data, a.transposed ? a.stride : 1, b.data, b.stride, c.data, add);
   }
   if (OneDnnHasFastProducts() && OneDnnGemm(m, n, k, a, b, c, add)) return;
-  Call([&] {
+  CallBlas([&] {
     cblas_sgemm(CblasRowMajor, Transpose(a), Transpose(b), Int(m), Int(n), Int(k), 1, a.data,
                 Int(a.stride), b.data, Int(b.stride), add ? 1 : 0, c.data, Int(c.stride));
   });
@@ -118,17 +133,14 @@ void BlasGemm(int64_t m, int64_t n, int64_t k, BlasMatrix<const float> a, BlasMa
 
 void BlasGemm(int64_t m, int64_t n, int64_t k, BlasMatrix<const double> a,
               BlasMatrix<const double> b, BlasMatrix<double> c, bool add) {
-  Call([&] {
-    cblas_dgemm(CblasRowMajor, Transpose(a), Transpose(b), Int(m), Int(n), Int(k), 1, a.data,
-                Int(a.stride), b.data, Int(b.stride), add ? 1 : 0, c.data, Int(c.stride));
-  });
+  ScaledGemm(m, n, k, 1, a, b, add ? 1 : 0, c);
 }
 
 void BlasGemm(int64_t m, int64_t n, int64_t k, BlasMatrix<const complex64> a,
               BlasMatrix<const complex64> b, BlasMatrix<complex64> c, bool add) {
   const complex64 one = 1;
   const complex64 scale = add ? 1 : 0;
-  Call([&] {
+  CallBlas([&] {
     cblas_cgemm(CblasRowMajor, Transpose(a), Transpose(b), Int(m), Int(n), Int(k), &one, a.data,
                 Int(a.stride), b.data, Int(b.stride), &scale, c.data, Int(c.stride));
   });
@@ -136,12 +148,17 @@ void BlasGemm(int64_t m, int64_t n, int64_t k, BlasMatrix<const complex64> a,
 
 void BlasGemm(int64_t m, int64_t n, int64_t k, BlasMatrix<const complex128> a,
               BlasMatrix<const complex128> b, BlasMatrix<complex128> c, bool add) {
-  const complex128 one = 1;
-  const complex128 scale = add ? 1 : 0;
-  Call([&] {
-    cblas_zgemm(CblasRowMajor, Transpose(a), Transpose(b), Int(m), Int(n), Int(k), &one, a.data,
-                Int(a.stride), b.data, Int(b.stride), &scale, c.data, Int(c.stride));
-  });
+  ScaledGemm(m, n, k, 1, a, b, add ? 1 : 0, c);
+}
+
+void BlasSubtract(int64_t m, int64_t n, int64_t k, BlasMatrix<const double> a,
+                  BlasMatrix<const double> b, BlasMatrix<double> c) {
+  ScaledGemm(m, n, k, -1, a, b, 1, c);
+}
+
+void BlasSubtract(int64_t m, int64_t n, int64_t k, BlasMatrix<const complex128> a,
+                  BlasMatrix<const complex128> b, BlasMatrix<complex128> c) {
+  ScaledGemm(m, n, k, -1, a, b, 1, c);
 }
 
 }  // namespace gradflow

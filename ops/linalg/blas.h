@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "absl/functional/function_ref.h"
 #include "gradflow/core/types.h"
 
 namespace gradflow {
@@ -29,10 +30,14 @@ struct BlasMatrix {
 };
 
 // Returns true if concurrent calls of the BLAS run in parallel. Debian's serial build of OpenBLAS
-// shares scratch memory between concurrent calls, which makes their results wrong; BlasGemm
+// shares scratch memory between concurrent calls, which makes their results wrong; CallBlas
 // serializes calls of it. The first call of either function sets a multithreaded BLAS to one
 // thread.
 bool BlasIsConcurrent();
+
+// Calls `fn`, which calls the BLAS or LAPACK, so that both compute on the calling thread.
+// REQUIRES: `fn` does not use the functions of this header
+void CallBlas(absl::FunctionRef<void()> fn);
 
 // Returns true if oneDNN has code for AVX-512 on this processor. BlasGemm then computes products of
 // float by oneDNN; by the BLAS if that is out of memory. For [1024,1024] x [1024,1024], oneDNN 2.6
@@ -57,6 +62,12 @@ void BlasGemm(int64_t m, int64_t n, int64_t k, BlasMatrix<const complex64> a,
               BlasMatrix<const complex64> b, BlasMatrix<complex64> c, bool add = false);
 void BlasGemm(int64_t m, int64_t n, int64_t k, BlasMatrix<const complex128> a,
               BlasMatrix<const complex128> b, BlasMatrix<complex128> c, bool add = false);
+
+// Computes c -= a * b. REQUIRES: as BlasGemm
+void BlasSubtract(int64_t m, int64_t n, int64_t k, BlasMatrix<const double> a,
+                  BlasMatrix<const double> b, BlasMatrix<double> c);
+void BlasSubtract(int64_t m, int64_t n, int64_t k, BlasMatrix<const complex128> a,
+                  BlasMatrix<const complex128> b, BlasMatrix<complex128> c);
 
 }  // namespace gradflow
 

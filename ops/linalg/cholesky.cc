@@ -1,13 +1,14 @@
 // Cholesky and CholeskyGrad.
-#include <Eigen/Cholesky>
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/data_types.h"
-#include "gradflow/ops/linalg/eigen.h"
+#include "gradflow/ops/linalg/dense.h"
 #include "gradflow/ops/linalg/matrices.h"
+#include "gradflow/ops/linalg/wide_matrix.h"
 
 namespace gradflow::cholesky {
 namespace {
@@ -23,16 +24,17 @@ absl::Status Cholesky(KernelContext& ctx) {
   absl::Status status;
   DispatchWide(input.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    status = ForEachMatrix(ctx, batch.count, n * n * n / 3, 2 * sizeof(T) * n * n, [&](int64_t i) {
-      const Eigen::LLT<EigenMatrix<T>> llt(LoadMatrix<T>(input, i));
-      EigenMatrix<T> result = EigenMatrix<T>::Zero(batch.rows, batch.rows);
-      if (llt.info() == Eigen::Success) {
-        result.template triangularView<Eigen::Lower>() = llt.matrixL();
-      } else {
-        result.template triangularView<Eigen::Lower>().setConstant(
-            T(std::numeric_limits<double>::quiet_NaN()));
+    status = ForEachMatrix(ctx, batch.count, n * n * n / 3, sizeof(T) * n * n, [&](int64_t i) {
+      WideMatrix<T> matrix = LoadMatrix<T>(input, i);
+      const bool positive = FactorCholesky(&matrix);
+      for (int64_t column = 0; column < batch.columns; ++column) {
+        std::fill_n(&matrix(0, column), column, T(0));
+        if (!positive) {
+          std::fill_n(&matrix(column, column), batch.rows - column,
+                      T(std::numeric_limits<double>::quiet_NaN()));
+        }
       }
-      StoreMatrix<T>(result, out, i);
+      StoreMatrix(matrix, out, i);
       return absl::OkStatus();
     });
   });
@@ -48,6 +50,14 @@ absl::Status CholeskyGradShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
+// Returns the matrix with zeros below the diagonal.
+WideMatrix<double> UpperTriangle(WideMatrix<double> matrix) {
+  for (int64_t column = 0; column < matrix.columns(); ++column) {
+    std::fill_n(&matrix(column, column) + 1, matrix.rows() - column - 1, 0.0);
+  }
+  return matrix;
+}
+
 // With S the lower triangle of L^T G, its diagonal halved, the gradient of A = L L^T is
 // L^-T (S + S^T) L^-1 / 2.
 absl::Status CholeskyGrad(KernelContext& ctx) {
@@ -61,17 +71,23 @@ absl::Status CholeskyGrad(KernelContext& ctx) {
   const MatrixBatch batch(l.shape());
   const double n = static_cast<double>(batch.rows);
   return ForEachMatrix(ctx, batch.count, 2 * n * n * n, 5 * sizeof(double) * n * n, [&](int64_t i) {
-    using Matrix = EigenMatrix<double>;
-    const Matrix lower = LoadMatrix<double>(l, i).triangularView<Eigen::Lower>();
-    const Matrix g = LoadMatrix<double>(grad, i).triangularView<Eigen::Lower>();
-    Matrix middle = lower.transpose() * g;
-    middle.triangularView<Eigen::StrictlyUpper>() = middle.transpose();
-    const auto view = lower.triangularView<Eigen::Lower>();
-    view.transpose().solveInPlace(middle);
-    Matrix result = middle.transpose();
-    view.transpose().solveInPlace(result);
-    middle = 0.25 * (result + result.transpose());
-    StoreMatrix<double>(middle, out, i);
+    using Matrix = WideMatrix<double>;
+    const Matrix upper = UpperTriangle(LoadMatrix<double>(l, i, /*adjoint=*/true));
+    const Matrix upper_grad = UpperTriangle(LoadMatrix<double>(grad, i, /*adjoint=*/true));
+    Matrix middle(batch.rows, batch.columns);
+    Multiply<double>({upper.view()}, {upper_grad.view(), /*adjoint=*/true}, middle.view());
+    for (int64_t column = 1; column < batch.columns; ++column) {
+      for (int64_t row = 0; row < column; ++row) middle(row, column) = middle(column, row);
+    }
+    SolveTriangular<double>(upper.view(), Triangle::kUpper, middle.view());
+    Matrix result = Adjoint(middle);
+    SolveTriangular<double>(upper.view(), Triangle::kUpper, result.view());
+    for (int64_t column = 0; column < batch.columns; ++column) {
+      for (int64_t row = 0; row < batch.rows; ++row) {
+        middle(row, column) = 0.25 * (result(row, column) + result(column, row));
+      }
+    }
+    StoreMatrix(middle, out, i);
     return absl::OkStatus();
   });
 }

@@ -1,15 +1,15 @@
 // Eigenvalues: SelfAdjointEig, SelfAdjointEigV2 and Eig.
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <type_traits>
+#include <vector>
 
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/data_types.h"
-#include "gradflow/ops/linalg/eigen.h"
+#include "gradflow/ops/linalg/lapack.h"
 #include "gradflow/ops/linalg/matrices.h"
+#include "gradflow/ops/linalg/wide_matrix.h"
 
 namespace gradflow::eig {
 namespace {
@@ -20,14 +20,19 @@ absl::Status NotConverged(bool self_adjoint) {
       " was not successful. The input might not be valid");
 }
 
-// Decomposes the matrix whose lower triangle is that of matrix i of a tensor.
+// Decomposes the matrix whose lower triangle is the lower triangle of matrix i of a tensor. With
+// `vectors`, sets *matrix to the eigenvectors.
 template <typename T>
-absl::Status Decompose(const Tensor& input, int64_t i, bool vectors,
-                       Eigen::SelfAdjointEigenSolver<EigenMatrix<T>>* solver) {
-  const EigenMatrix<T> lower = LoadMatrix<T>(input, i).template triangularView<Eigen::Lower>();
-  if (!lower.allFinite()) return NotConverged(true);
-  solver->compute(lower, vectors ? Eigen::ComputeEigenvectors : Eigen::EigenvaluesOnly);
-  return solver->info() == Eigen::Success ? absl::OkStatus() : NotConverged(true);
+absl::Status Decompose(const LapackWork& work, const Tensor& input, int64_t i, bool vectors,
+                       WideMatrix<T>* matrix, std::vector<double>* values) {
+  *matrix = LoadMatrix<T>(input, i);
+  for (int64_t column = 1; column < matrix->columns(); ++column) {
+    std::fill_n(&(*matrix)(0, column), column, T(0));
+  }
+  if (!AllFinite(*matrix) || !ComputeSelfAdjointEig(work, vectors, matrix, values)) {
+    return NotConverged(true);
+  }
+  return absl::OkStatus();
 }
 
 // ---- SelfAdjointEig, whose output has the eigenvalues as a first row ----
@@ -56,16 +61,22 @@ absl::Status SelfAdjointEig(KernelContext& ctx) {
   const double n = static_cast<double>(batch.rows);
   Tensor* out = nullptr;
   GRADFLOW_RETURN_IF_ERROR(AllocateBatchOutput(ctx, 0, {batch.rows + 1, batch.rows}, &out));
-  return ForEachMatrix(ctx, batch.count, 10 * n * n * n, 5 * sizeof(double) * n * n,
-                       [&](int64_t i) {
-                         Eigen::SelfAdjointEigenSolver<EigenMatrix<double>> solver;
-                         GRADFLOW_RETURN_IF_ERROR(Decompose<double>(input, i, true, &solver));
-                         EigenMatrix<double> result(batch.rows + 1, batch.rows);
-                         result.row(0) = solver.eigenvalues().transpose();
-                         result.bottomRows(batch.rows) = solver.eigenvectors();
-                         StoreMatrix<double>(result, out, i);
-                         return absl::OkStatus();
-                       });
+  if (batch.count == 0) return absl::OkStatus();
+  GRADFLOW_ASSIGN_OR_RETURN(const LapackWork work,
+                            SelfAdjointEigWork<double>(batch.rows, /*vectors=*/true));
+  const double bytes = sizeof(double) * (2 * n * n + 2 * n) + work.bytes<double>();
+  return ForEachMatrix(ctx, batch.count, 10 * n * n * n, bytes, [&](int64_t i) {
+    WideMatrix<double> vectors;
+    std::vector<double> values;
+    GRADFLOW_RETURN_IF_ERROR(Decompose(work, input, i, true, &vectors, &values));
+    WideMatrix<double> result(batch.rows + 1, batch.rows);
+    for (int64_t column = 0; column < batch.rows; ++column) {
+      result(0, column) = values[column];
+      std::copy_n(&vectors(0, column), batch.rows, &result(1, column));
+    }
+    StoreMatrix(result, out, i);
+    return absl::OkStatus();
+  });
 }
 
 // ---- SelfAdjointEigV2 and Eig ----
@@ -111,17 +122,24 @@ class SelfAdjointEigKernel final : public EigBase {
     GRADFLOW_RETURN_IF_ERROR(Allocate(ctx, ctx.expected_output_dtype(0), &e, &v));
     const MatrixBatch batch(input.shape());
     const double n = static_cast<double>(batch.rows);
+    if (batch.count == 0) return absl::OkStatus();
     absl::Status status;
     DispatchWide(input.dtype(), [&](auto tag) {
       using T = typename decltype(tag)::type;
-      status =
-          ForEachMatrix(ctx, batch.count, 10 * n * n * n, 4 * sizeof(T) * n * n, [&](int64_t i) {
-            Eigen::SelfAdjointEigenSolver<EigenMatrix<T>> solver;
-            GRADFLOW_RETURN_IF_ERROR(Decompose<T>(input, i, compute_v_, &solver));
-            StoreVector(solver.eigenvalues(), e, i);
-            if (compute_v_) StoreMatrix<T>(solver.eigenvectors(), v, i);
-            return absl::OkStatus();
-          });
+      const absl::StatusOr<LapackWork> work = SelfAdjointEigWork<T>(batch.rows, compute_v_);
+      if (!work.ok()) {
+        status = work.status();
+        return;
+      }
+      const double bytes = sizeof(T) * n * n + sizeof(double) * n + work->bytes<T>();
+      status = ForEachMatrix(ctx, batch.count, 10 * n * n * n, bytes, [&](int64_t i) {
+        WideMatrix<T> vectors;
+        std::vector<double> values;
+        GRADFLOW_RETURN_IF_ERROR(Decompose(*work, input, i, compute_v_, &vectors, &values));
+        StoreVector<double>(values, e, i);
+        if (compute_v_) StoreMatrix(vectors, v, i);
+        return absl::OkStatus();
+      });
     });
     return status;
   }
@@ -148,29 +166,33 @@ class EigKernel final : public EigBase {
     GRADFLOW_RETURN_IF_ERROR(Allocate(ctx, input_type_, &e, &v));
     const MatrixBatch batch(input.shape());
     const double n = static_cast<double>(batch.rows);
+    if (batch.count == 0) return absl::OkStatus();
     absl::Status status;
     DispatchWide(input.dtype(), [&](auto tag) {
       using T = typename decltype(tag)::type;
-      status = ForEachMatrix(
-          ctx, batch.count, 25 * n * n * n, 6 * sizeof(complex128) * n * n,
-          [&](int64_t i) { return DecomposeAny<T>(LoadMatrix<T>(input, i), i, e, v); });
+      const absl::StatusOr<LapackWork> work = EigWork<T>(batch.rows, compute_v_);
+      if (!work.ok()) {
+        status = work.status();
+        return;
+      }
+      const double bytes = sizeof(T) * n * n + sizeof(complex128) * (n + (compute_v_ ? n * n : 0)) +
+                           work->bytes<T>();
+      status = ForEachMatrix(ctx, batch.count, 25 * n * n * n, bytes, [&](int64_t i) {
+        WideMatrix<T> matrix = LoadMatrix<T>(input, i);
+        std::vector<complex128> values;
+        WideMatrix<complex128> vectors;
+        if (!AllFinite(matrix) || !ComputeEig(*work, compute_v_, &matrix, &values, &vectors)) {
+          return NotConverged(false);
+        }
+        StoreVector<complex128>(values, e, i);
+        if (compute_v_) StoreMatrix(vectors, v, i);
+        return absl::OkStatus();
+      });
     });
     return status;
   }
 
  private:
-  template <typename T>
-  absl::Status DecomposeAny(const EigenMatrix<T>& matrix, int64_t i, Tensor* e, Tensor* v) const {
-    if (!matrix.allFinite()) return NotConverged(false);
-    using Solver = std::conditional_t<kIsComplex<T>, Eigen::ComplexEigenSolver<EigenMatrix<T>>,
-                                      Eigen::EigenSolver<EigenMatrix<T>>>;
-    const Solver solver(matrix, compute_v_);
-    if (solver.info() != Eigen::Success) return NotConverged(false);
-    StoreVector(solver.eigenvalues(), e, i);
-    if (compute_v_) StoreMatrix<complex128>(solver.eigenvectors(), v, i);
-    return absl::OkStatus();
-  }
-
   DataType input_type_ = DT_INVALID;
 };
 

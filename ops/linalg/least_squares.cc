@@ -1,15 +1,16 @@
 // MatrixSolveLs.
-#include <Eigen/Cholesky>
-#include <Eigen/QR>
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <utility>
 
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/data_types.h"
-#include "gradflow/ops/linalg/eigen.h"
+#include "gradflow/ops/linalg/dense.h"
+#include "gradflow/ops/linalg/lapack.h"
 #include "gradflow/ops/linalg/matrices.h"
+#include "gradflow/ops/linalg/wide_matrix.h"
 
 namespace gradflow::least_squares {
 namespace {
@@ -34,25 +35,44 @@ absl::Status SolveShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// Solves the normal equations by a Cholesky decomposition.
+// Solves the normal equations by a Cholesky decomposition. Sets *x [n, k].
 template <typename T>
-absl::Status SolveFast(const EigenMatrix<T>& a, const EigenMatrix<T>& b, double regularizer,
-                       EigenMatrix<T>* x) {
-  const bool is_tall = a.rows() >= a.cols();
-  EigenMatrix<T> gram = is_tall ? EigenMatrix<T>(a.adjoint() * a) : EigenMatrix<T>(a * a.adjoint());
-  gram.diagonal().array() += T(regularizer);
-  const Eigen::LLT<EigenMatrix<T>> llt(gram);
-  if (llt.info() != Eigen::Success) {
+absl::Status SolveFast(const WideMatrix<T>& a, const WideMatrix<T>& b, double regularizer,
+                       WideMatrix<T>* x) {
+  const bool is_tall = a.rows() >= a.columns();
+  const int64_t n = std::min(a.rows(), a.columns());
+  WideMatrix<T> gram(n, n);
+  Multiply<T>({a.view(), is_tall}, {a.view(), !is_tall}, gram.view());
+  for (int64_t i = 0; i < n; ++i) gram(i, i) += regularizer;
+  if (!FactorCholesky(&gram)) {
     return errors::InvalidArgument(
         "Input matrix was rank deficient or ill-conditioned. Try setting fast=False or provide a "
         "larger l2_regularizer > 0");
   }
+  const auto solve = [&gram](WideMatrix<T>* y) {
+    SolveTriangular<T>(gram.view(), Triangle::kLower, y->view());
+    SolveTriangular<T>(Adjoint(gram).view(), Triangle::kUpper, y->view());
+  };
+  *x = WideMatrix<T>(a.columns(), b.columns());
   if (is_tall) {
-    *x = llt.solve(a.adjoint() * b);
+    Multiply<T>({a.view(), /*adjoint=*/true}, {b.view()}, x->view());
+    solve(x);
   } else {
-    *x = a.adjoint() * llt.solve(b);
+    WideMatrix<T> y = b;
+    solve(&y);
+    Multiply<T>({a.view(), /*adjoint=*/true}, {y.view()}, x->view());
   }
   return absl::OkStatus();
+}
+
+// Solves by a complete orthogonal decomposition. Sets the first n rows of *x.
+template <typename T>
+void SolveSlow(const LapackWork& work, WideMatrix<T>* a, const WideMatrix<T>& b, WideMatrix<T>* x) {
+  *x = WideMatrix<T>(std::max(a->rows(), a->columns()), b.columns());
+  for (int64_t column = 0; column < b.columns(); ++column) {
+    std::copy_n(b.view().Column(column), b.rows(), x->view().Column(column));
+  }
+  SolveLeastSquares(work, a, x);
 }
 
 class SolveLsKernel final : public OpKernel {
@@ -80,30 +100,46 @@ class SolveLsKernel final : public OpKernel {
     Tensor* out = nullptr;
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &out));
     const MatrixBatch batch(shape);
-    const double m = static_cast<double>(matrix.dim_size(matrix.dims() - 2));
-    const double n = static_cast<double>(batch.rows);
-    const double k = static_cast<double>(batch.columns);
+    const int64_t m = matrix.dim_size(matrix.dims() - 2);
+    const int64_t n = batch.rows;
+    const int64_t k = batch.columns;
+    if (m == 0) {
+      FillElements(0, out);
+      return absl::OkStatus();
+    }
+    if (batch.count == 0) return absl::OkStatus();
     absl::Status status;
     DispatchWide(out->dtype(), [&](auto tag) {
       using T = typename decltype(tag)::type;
-      status = ForEachMatrix(
-          ctx, batch.count, (m + n) * std::min(m, n) * (n + k),
-          sizeof(T) * (2 * m * n + (m + n) * k + std::min(m, n) * std::min(m, n)), [&](int64_t i) {
-            if (m == 0) {
-              FillMatrix(0, out, i);
-              return absl::OkStatus();
-            }
-            const EigenMatrix<T> a = LoadMatrix<T>(matrix, i);
-            const EigenMatrix<T> b = LoadMatrix<T>(rhs, i);
-            EigenMatrix<T> x;
-            if (fast_) {
-              GRADFLOW_RETURN_IF_ERROR(SolveFast<T>(a, b, regularizer, &x));
-            } else {
-              x = Eigen::CompleteOrthogonalDecomposition<EigenMatrix<T>>(a).solve(b);
-            }
-            StoreMatrix<T>(x, out, i);
-            return absl::OkStatus();
-          });
+      const absl::StatusOr<LapackWork> work = LeastSquaresWork<T>(m, n, k);
+      if (!work.ok()) {
+        status = work.status();
+        return;
+      }
+      const auto solve = [&](int64_t i) -> absl::Status {
+        WideMatrix<T> a = LoadMatrix<T>(matrix, i);
+        const WideMatrix<T> b = LoadMatrix<T>(rhs, i);
+        if (!AllFinite(a) || !AllFinite(b)) {
+          FillMatrix(std::numeric_limits<double>::quiet_NaN(), out, i);
+          return absl::OkStatus();
+        }
+        WideMatrix<T> x;
+        if (fast_) {
+          GRADFLOW_RETURN_IF_ERROR(SolveFast<T>(a, b, regularizer, &x));
+        } else {
+          SolveSlow<T>(*work, &a, b, &x);
+        }
+        StoreMatrix(x, out, i);
+        return absl::OkStatus();
+      };
+      const double smaller = static_cast<double>(std::min(m, n));
+      const double larger = static_cast<double>(std::max(m, n));
+      const double columns = static_cast<double>(k);
+      const double work_bytes =
+          fast_ ? 2 * sizeof(T) * (smaller * smaller + smaller * columns) : work->bytes<T>();
+      status =
+          ForEachMatrix(ctx, batch.count, 2 * larger * smaller * (smaller + columns),
+                        sizeof(T) * (larger * smaller + 2 * larger * columns) + work_bytes, solve);
     });
     return status;
   }
@@ -130,7 +166,7 @@ The solution minimizes the norm of `matrix * output - rhs`, and if there are sev
 If `fast`, the regularizer times the squared norm of the solution is added, and the normal equations
 are solved by Cholesky's decomposition. That is an error for matrices that do not have full rank,
 without a regularizer. Otherwise a complete orthogonal decomposition is used, which serves all
-matrices, and the regularizer is ignored.
+matrices, and the regularizer is ignored. For a system with NaN or infinity, the solution is NaN.
 
 matrix: Matrices along the last two dimensions.
 rhs: Matrices with as many rows, whose columns are right-hand sides.

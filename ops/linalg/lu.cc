@@ -1,5 +1,4 @@
 // Lu, and what it computes: MatrixDeterminant, LogMatrixDeterminant, MatrixInverse, MatrixSolve.
-#include <Eigen/LU>
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -8,20 +7,12 @@
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/data_types.h"
-#include "gradflow/ops/linalg/eigen.h"
+#include "gradflow/ops/linalg/dense.h"
 #include "gradflow/ops/linalg/matrices.h"
+#include "gradflow/ops/linalg/wide_matrix.h"
 
 namespace gradflow::lu {
 namespace {
-
-template <typename T>
-using Decomposition = Eigen::PartialPivLU<EigenMatrix<T>>;
-
-// Returns true if a pivot is 0.
-template <typename T>
-bool IsSingular(const Decomposition<T>& lu) {
-  return (lu.matrixLU().diagonal().array() == T(0)).any();
-}
 
 // Calls fn(TypeTag<T>(), i) for each matrix of input 0, which are square, and are decomposed and
 // solved for `right` columns.
@@ -34,7 +25,8 @@ absl::Status ForEachSquare(KernelContext& ctx, const F& fn, int64_t right = 0) {
   absl::Status status;
   DispatchWide(input.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    status = ForEachMatrix(ctx, batch.count, n * n * (n + k), sizeof(T) * (4 * n * n + 2 * n * k),
+    const double bytes = sizeof(T) * (n * n + 2 * n * k) + sizeof(int64_t) * n;
+    status = ForEachMatrix(ctx, batch.count, n * n * (n + k), bytes,
                            [&](int64_t i) { return fn(tag, i); });
   });
   return status;
@@ -63,15 +55,13 @@ absl::Status Lu(KernelContext& ctx) {
   GRADFLOW_RETURN_IF_ERROR(AllocateBatchOutput(ctx, 1, {n}, &order));
   return ForEachSquare(ctx, [&](auto tag, int64_t i) {
     using T = typename decltype(tag)::type;
-    const Decomposition<T> lu(LoadMatrix<T>(input, i));
-    if (IsSingular<T>(lu)) return errors::InvalidArgument("Input is not invertible");
-    StoreMatrix<T>(lu.matrixLU(), out, i);
-    // Row r of the input is row indices(r) of the product.
-    const auto& indices = lu.permutationP().indices();
+    const LuDecomposition<T> lu = FactorLu(LoadMatrix<T>(input, i));
+    if (lu.is_singular()) return errors::InvalidArgument("Input is not invertible");
+    StoreMatrix(lu.factors, out, i);
     DispatchType(IndexTypes(), order->dtype(), [&](auto index_tag) {
       using Index = typename decltype(index_tag)::type;
       Index* to = static_cast<Index*>(order->raw_data()) + i * n;
-      for (int64_t r = 0; r < n; ++r) to[indices(r)] = static_cast<Index>(r);
+      for (int64_t r = 0; r < n; ++r) to[r] = static_cast<Index>(lu.order[r]);
     });
     return absl::OkStatus();
   });
@@ -88,9 +78,9 @@ absl::Status DeterminantShape(ShapeContext& c) {
 // Sets element i of a tensor.
 void StoreScalar(complex128 value, Tensor* tensor, int64_t i) {
   if (DataTypeIsComplex(tensor->dtype())) {
-    StoreVector(Eigen::VectorXcd(Eigen::VectorXcd::Constant(1, value)), tensor, i);
+    StoreVector<complex128>({value}, tensor, i);
   } else {
-    StoreVector(Eigen::VectorXd(Eigen::VectorXd::Constant(1, value.real())), tensor, i);
+    StoreVector<double>({value.real()}, tensor, i);
   }
 }
 
@@ -102,9 +92,9 @@ absl::Status MatrixDeterminant(KernelContext& ctx) {
   if (ctx.input(0).NumElements() == 0) FillElements(1, out);
   return ForEachSquare(ctx, [&](auto tag, int64_t i) {
     using T = typename decltype(tag)::type;
-    const Decomposition<T> lu(LoadMatrix<T>(ctx.input(0), i));
-    T product(lu.permutationP().determinant());
-    for (int64_t d = 0; d < lu.rows(); ++d) product *= lu.matrixLU()(d, d);
+    const LuDecomposition<T> lu = FactorLu(LoadMatrix<T>(ctx.input(0), i));
+    T product(lu.odd ? -1 : 1);
+    for (int64_t d = 0; d < lu.factors.rows(); ++d) product *= lu.factors(d, d);
     StoreScalar(product, out, i);
     return absl::OkStatus();
   });
@@ -122,11 +112,11 @@ absl::Status LogMatrixDeterminant(KernelContext& ctx) {
   }
   return ForEachSquare(ctx, [&](auto tag, int64_t i) {
     using T = typename decltype(tag)::type;
-    const Decomposition<T> lu(LoadMatrix<T>(ctx.input(0), i));
-    T phase(lu.permutationP().determinant());
+    const LuDecomposition<T> lu = FactorLu(LoadMatrix<T>(ctx.input(0), i));
+    T phase(lu.odd ? -1 : 1);
     double sum = 0;
-    for (int64_t d = 0; d < lu.rows(); ++d) {
-      const T pivot = lu.matrixLU()(d, d);
+    for (int64_t d = 0; d < lu.factors.rows(); ++d) {
+      const T pivot = lu.factors(d, d);
       const double magnitude = std::abs(pivot);
       sum += std::log(magnitude);
       phase *= magnitude == 0 ? T(0) : pivot / magnitude;
@@ -147,10 +137,8 @@ class AdjointKernel : public OpKernel {
 
  protected:
   template <typename T>
-  Decomposition<T> Decompose(const Tensor& tensor, int64_t i) const {
-    EigenMatrix<T> matrix = LoadMatrix<T>(tensor, i);
-    if (adjoint_) matrix.adjointInPlace();
-    return Decomposition<T>(matrix);
+  LuDecomposition<T> Decompose(const Tensor& tensor, int64_t i) const {
+    return FactorLu(LoadMatrix<T>(tensor, i, adjoint_));
   }
 
  private:
@@ -163,13 +151,14 @@ class InverseKernel final : public AdjointKernel {
     GRADFLOW_RETURN_IF_ERROR(CheckInput(ctx, ctx.expected_output_dtype(0)));
     Tensor* out = nullptr;
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, ctx.input(0).shape(), &out));
-    return ForEachSquare(ctx, [&](auto tag, int64_t i) {
+    const auto invert = [&](auto tag, int64_t i) {
       using T = typename decltype(tag)::type;
-      const Decomposition<T> lu = Decompose<T>(ctx.input(0), i);
-      if (IsSingular<T>(lu)) return errors::InvalidArgument("Input is not invertible");
-      StoreMatrix<T>(lu.inverse(), out, i);
+      const LuDecomposition<T> lu = Decompose<T>(ctx.input(0), i);
+      if (lu.is_singular()) return errors::InvalidArgument("Input is not invertible");
+      StoreMatrix(SolveLu(lu, WideMatrix<T>::Identity(lu.factors.rows())), out, i);
       return absl::OkStatus();
-    });
+    };
+    return ForEachSquare(ctx, invert, MatrixBatch(out->shape()).columns);
   }
 };
 
@@ -191,9 +180,9 @@ class SolveKernel final : public AdjointKernel {
     if (out->NumElements() == 0) return absl::OkStatus();
     const auto solve = [&](auto tag, int64_t i) {
       using T = typename decltype(tag)::type;
-      const Decomposition<T> lu = Decompose<T>(ctx.input(0), i);
-      if (IsSingular<T>(lu)) return errors::InvalidArgument("Input matrix is not invertible");
-      StoreMatrix<T>(lu.solve(LoadMatrix<T>(ctx.input(1), i)), out, i);
+      const LuDecomposition<T> lu = Decompose<T>(ctx.input(0), i);
+      if (lu.is_singular()) return errors::InvalidArgument("Input matrix is not invertible");
+      StoreMatrix(SolveLu(lu, LoadMatrix<T>(ctx.input(1), i)), out, i);
       return absl::OkStatus();
     };
     return ForEachSquare(ctx, solve, MatrixBatch(out->shape()).columns);

@@ -1,20 +1,22 @@
 // Qr and Svd.
-#include <Eigen/QR>
-#include <Eigen/SVD>
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/data_types.h"
 #include "gradflow/ops/common/strided_copy.h"
-#include "gradflow/ops/linalg/eigen.h"
+#include "gradflow/ops/linalg/lapack.h"
 #include "gradflow/ops/linalg/matrices.h"
+#include "gradflow/ops/linalg/wide_matrix.h"
 
 namespace gradflow::qr {
 namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // Returns the smaller of two dimensions, -1 if that is not known.
 int64_t MinDim(int64_t a, int64_t b) {
@@ -74,24 +76,30 @@ class QrKernel final : public OpKernel {
       SetIdentity(ctx.run(), q);
       return absl::OkStatus();
     }
-    const double size = static_cast<double>(m) * static_cast<double>(std::max(n, p));
+    const double elements = static_cast<double>(m) * static_cast<double>(n + p);
     absl::Status status;
     DispatchWide(input.dtype(), [&](auto tag) {
       using T = typename decltype(tag)::type;
-      status =
-          ForEachMatrix(ctx, batch.count, 4 * size * static_cast<double>(std::min(m, n)),
-                        3 * sizeof(T) * size, [&](int64_t i) {
-                          const Eigen::HouseholderQR<EigenMatrix<T>> qr(LoadMatrix<T>(input, i));
-                          EigenMatrix<T> orthonormal = EigenMatrix<T>::Identity(m, p);
-                          orthonormal.applyOnTheLeft(qr.householderQ());
-                          StoreMatrix<T>(orthonormal, q, i);
-                          EigenMatrix<T> upper = EigenMatrix<T>::Zero(p, n);
-                          const int64_t rows = std::min(p, n);
-                          upper.topRows(rows) = qr.matrixQR().topRows(rows);
-                          upper.template triangularView<Eigen::StrictlyLower>().setZero();
-                          StoreMatrix<T>(upper, r, i);
-                          return absl::OkStatus();
-                        });
+      const absl::StatusOr<LapackWork> work = QrWork<T>(m, n, p);
+      if (!work.ok()) {
+        status = work.status();
+        return;
+      }
+      const auto decompose = [&](int64_t i) {
+        WideMatrix<T> matrix = LoadMatrix<T>(input, i);
+        if (!AllFinite(matrix)) {
+          FillMatrix(kNan, q, i);
+          FillMatrix(kNan, r, i);
+          return absl::OkStatus();
+        }
+        WideMatrix<T> orthonormal;
+        ComputeQr(*work, &matrix, p, &orthonormal);
+        StoreMatrix(orthonormal, q, i);
+        StoreMatrix(matrix, r, i);
+        return absl::OkStatus();
+      };
+      status = ForEachMatrix(ctx, batch.count, 4 * elements * static_cast<double>(std::min(m, n)),
+                             sizeof(T) * elements + work->bytes<T>(), decompose);
     });
     return status;
   }
@@ -155,37 +163,47 @@ class SvdKernel final : public OpKernel {
       }
       return absl::OkStatus();
     }
-    unsigned options = 0;
+    SingularVectors vectors = SingularVectors::kNone;
+    if (compute_uv_) vectors = full_ ? SingularVectors::kFull : SingularVectors::kThin;
+    const double smaller = static_cast<double>(p);
+    double elements = static_cast<double>(batch.size);
     if (compute_uv_) {
-      options = full_ ? Eigen::ComputeFullU | Eigen::ComputeFullV
-                      : Eigen::ComputeThinU | Eigen::ComputeThinV;
+      elements += full_ ? static_cast<double>(m) * static_cast<double>(m) +
+                              static_cast<double>(n) * static_cast<double>(n)
+                        : smaller * static_cast<double>(m + n);
     }
-    const double larger = static_cast<double>(std::max(m, n));
-    const double size = static_cast<double>(batch.size) + (full_ ? larger * larger : 0);
     absl::Status status;
     DispatchWide(input.dtype(), [&](auto tag) {
       using T = typename decltype(tag)::type;
-      status =
-          ForEachMatrix(ctx, batch.count, 20 * size * static_cast<double>(p), 6 * sizeof(T) * size,
-                        [&](int64_t i) {
-                          const EigenMatrix<T> matrix = LoadMatrix<T>(input, i);
-                          if (!matrix.allFinite()) {
-                            const double nan = std::numeric_limits<double>::quiet_NaN();
-                            StoreVector(Eigen::VectorXd(Eigen::VectorXd::Constant(p, nan)), s, i);
-                            if (compute_uv_) {
-                              FillMatrix(nan, u, i);
-                              FillMatrix(nan, v, i);
-                            }
-                            return absl::OkStatus();
-                          }
-                          const Eigen::BDCSVD<EigenMatrix<T>> svd(matrix, options);
-                          StoreVector(svd.singularValues(), s, i);
-                          if (compute_uv_) {
-                            StoreMatrix<T>(svd.matrixU(), u, i);
-                            StoreMatrix<T>(svd.matrixV(), v, i);
-                          }
-                          return absl::OkStatus();
-                        });
+      const absl::StatusOr<LapackWork> work = SvdWork<T>(m, n, vectors);
+      if (!work.ok()) {
+        status = work.status();
+        return;
+      }
+      const auto decompose = [&](int64_t i) {
+        WideMatrix<T> matrix = LoadMatrix<T>(input, i);
+        if (!AllFinite(matrix)) {
+          FillVector(kNan, p, s, i);
+          if (compute_uv_) {
+            FillMatrix(kNan, u, i);
+            FillMatrix(kNan, v, i);
+          }
+          return absl::OkStatus();
+        }
+        std::vector<double> values;
+        WideMatrix<T> left;
+        WideMatrix<T> right;
+        GRADFLOW_RETURN_IF_ERROR(ComputeSvd(*work, vectors, &matrix, &values, &left, &right));
+        StoreVector<double>(values, s, i);
+        if (compute_uv_) {
+          StoreMatrix(left, u, i);
+          StoreMatrix(right, v, i, /*adjoint=*/true);
+        }
+        return absl::OkStatus();
+      };
+      status = ForEachMatrix(ctx, batch.count, 25 * elements * smaller,
+                             sizeof(T) * elements + sizeof(double) * smaller + work->bytes<T>(),
+                             decompose);
     });
     return status;
   }
@@ -207,6 +225,8 @@ void Register(Registry& registry) {
       .Attr("T: {double, float, half, complex64, complex128}")
       .Shape(QrShape)
       .Doc(R"(Computes the QR decompositions of matrices, by Householder reflections.
+
+For a matrix with NaN or infinity, all results are NaN.
 
 input: Matrices [m, n] along the last two dimensions.
 q: Matrices with orthonormal columns, [m, min(m, n)], or [m, m] if `full_matrices`.

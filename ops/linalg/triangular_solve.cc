@@ -1,14 +1,14 @@
 // MatrixTriangularSolve and BandedTriangularSolve.
 #include <algorithm>
-#include <complex>
 #include <cstdint>
 #include <utility>
 
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/data_types.h"
-#include "gradflow/ops/linalg/eigen.h"
+#include "gradflow/ops/linalg/dense.h"
 #include "gradflow/ops/linalg/matrices.h"
+#include "gradflow/ops/linalg/wide_matrix.h"
 
 namespace gradflow::triangular_solve {
 namespace {
@@ -48,38 +48,24 @@ struct Form {
   bool adjoint = false;
 };
 
-template <typename T>
-void Solve(const EigenMatrix<T>& matrix, Form form, EigenMatrix<T>* x) {
-  if (form.lower) {
-    const auto view = matrix.template triangularView<Eigen::Lower>();
-    form.adjoint ? view.adjoint().solveInPlace(*x) : view.solveInPlace(*x);
-  } else {
-    const auto view = matrix.template triangularView<Eigen::Upper>();
-    form.adjoint ? view.adjoint().solveInPlace(*x) : view.solveInPlace(*x);
-  }
-}
-
 // Band k of a lower triangular matrix is row k, and has element (j, j - k) at j. Band k of an upper
 // one is the k-th row from the last, and has element (j, j + k) at j.
 template <typename T>
-absl::Status SolveBanded(const RunContext& run, const EigenMatrix<T>& bands, Form form,
-                         EigenMatrix<T>* x) {
-  const int64_t m = bands.cols();
+absl::Status SolveBanded(const RunContext& run, const WideMatrix<T>& bands, Form form,
+                         WideMatrix<T>* x) {
+  const int64_t m = bands.columns();
   const int64_t num_bands = std::min<int64_t>(bands.rows(), m);
   const auto element = [&](int64_t row, int64_t column) {
     if (form.adjoint) std::swap(row, column);
     const T value =
         form.lower ? bands(row - column, row) : bands(bands.rows() - 1 - (column - row), row);
-    if constexpr (kIsComplex<T>) {
-      if (form.adjoint) return std::conj(value);
-    }
-    return value;
+    return form.adjoint ? Conjugate(value) : value;
   };
   // The rows in the order in which their unknowns are found.
   const bool forward = form.lower != form.adjoint;
   // Rows between looks at whether the run is stopped.
   const int64_t rows_per_look =
-      1 + (int64_t{1} << 16) / std::max<int64_t>(1, num_bands * x->cols());
+      1 + (int64_t{1} << 16) / std::max<int64_t>(1, num_bands * x->columns());
   for (int64_t step = 0; step < m; ++step) {
     if (step % rows_per_look == 0 && run.ShouldStop()) return absl::OkStatus();
     const int64_t row = forward ? step : m - 1 - step;
@@ -87,9 +73,10 @@ absl::Status SolveBanded(const RunContext& run, const EigenMatrix<T>& bands, For
     if (pivot == T(0)) return errors::InvalidArgument("Input matrix is not invertible");
     for (int64_t k = 1; k < num_bands && k <= step; ++k) {
       const int64_t column = forward ? row - k : row + k;
-      x->row(row) -= element(row, column) * x->row(column);
+      const T factor = element(row, column);
+      for (int64_t j = 0; j < x->columns(); ++j) (*x)(row, j) -= factor * (*x)(column, j);
     }
-    x->row(row) /= pivot;
+    for (int64_t j = 0; j < x->columns(); ++j) (*x)(row, j) /= pivot;
   }
   return absl::OkStatus();
 }
@@ -119,18 +106,21 @@ class SolveKernel final : public OpKernel {
     DispatchWide(out->dtype(), [&](auto tag) {
       using T = typename decltype(tag)::type;
       const double size = static_cast<double>(batch.size) + bands * static_cast<double>(batch.rows);
+      const auto solve = [&](int64_t i) -> absl::Status {
+        WideMatrix<T> x = LoadMatrix<T>(rhs, rhs_index(i));
+        if (kBanded) {
+          const WideMatrix<T> a = LoadMatrix<T>(matrix, matrix_index(i));
+          GRADFLOW_RETURN_IF_ERROR(SolveBanded<T>(ctx.run(), a, form_, &x));
+        } else {
+          const WideMatrix<T> a = LoadMatrix<T>(matrix, matrix_index(i), form_.adjoint);
+          const bool lower = form_.lower != form_.adjoint;
+          SolveTriangular<T>(a.view(), lower ? Triangle::kLower : Triangle::kUpper, x.view());
+        }
+        StoreMatrix(x, out, i);
+        return absl::OkStatus();
+      };
       status = ForEachMatrix(ctx, batch.count, static_cast<double>(batch.size) * (bands + 1),
-                             2 * sizeof(T) * size, [&](int64_t i) {
-                               EigenMatrix<T> x = LoadMatrix<T>(rhs, rhs_index(i));
-                               const EigenMatrix<T> a = LoadMatrix<T>(matrix, matrix_index(i));
-                               if (kBanded) {
-                                 GRADFLOW_RETURN_IF_ERROR(SolveBanded<T>(ctx.run(), a, form_, &x));
-                               } else {
-                                 Solve<T>(a, form_, &x);
-                               }
-                               StoreMatrix<T>(x, out, i);
-                               return absl::OkStatus();
-                             });
+                             sizeof(T) * size, solve);
     });
     return status;
   }
