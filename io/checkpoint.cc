@@ -75,6 +75,11 @@ std::string EncodeLengths(const Tensor& tensor, uint32_t* crc) {
   return text + checksum;
 }
 
+// Adds the name of a tensor to an error of its slices.
+absl::Status AtTensor(absl::string_view name, const absl::Status& status) {
+  return errors::Prefix(absl::StrCat("tensor ", Quoted(name), ": "), status);
+}
+
 // ---- Writing ----
 
 class Writer {
@@ -104,16 +109,29 @@ class Writer {
     if (whole.dtype() == DT_INVALID) {
       whole.set_dtype(tensor.tensor.dtype());
       *whole.mutable_shape() = shape;
-    } else if (whole.slices().empty() || whole.dtype() != tensor.tensor.dtype() ||
+    } else if (whole.slices().empty()) {
+      return errors::InvalidArgument("tensor ", Quoted(tensor.name),
+                                     " is given whole and in slices");
+    } else if (whole.dtype() != tensor.tensor.dtype() ||
                whole.shape().SerializeAsString() != shape.SerializeAsString()) {
       return errors::InvalidArgument("the slices of tensor ", Quoted(tensor.name),
                                      " differ in type or shape");
     }
     part.slice.ToProto(whole.add_slices());
+    slices_[tensor.name].push_back(resolved);
     return AddEntry(internal::EncodeSliceKey(tensor.name, part.slice), tensor.tensor);
   }
 
+  // Checks that no slices of a tensor overlap. Other checkpoints may have the rest of the tensor.
+  absl::Status CheckSlices() const {
+    for (const auto& [name, slices] : slices_) {
+      GRADFLOW_RETURN_IF_ERROR(AtTensor(name, internal::CheckDisjoint(slices)));
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status Write(const std::string& prefix) {
+    GRADFLOW_RETURN_IF_ERROR(CheckSlices());
     const std::string data_path = DataFile(prefix, 0, 1);
     GRADFLOW_RETURN_IF_ERROR(AtFile(data_path, internal::MakeFolders(data_path)));
     absl::StatusOr<internal::StagedFile> data = internal::StagedFile::Write(data_path, parts_);
@@ -175,6 +193,8 @@ class Writer {
   }
 
   std::map<std::string, BundleEntryProto> entries_;
+  // By the name of the tensor, with lengths.
+  std::map<std::string, std::vector<TensorSlice>> slices_;
   // The data file, and the owners of its bytes.
   std::vector<absl::string_view> parts_;
   std::vector<Tensor> tensors_;
@@ -338,6 +358,26 @@ class Renames {
   size_t done_ = 0;
 };
 
+// Checks that the index has the slices of a tensor, that they do not overlap, and, with `cover`,
+// that they have all elements of the tensor.
+absl::Status CheckMergedTensor(const Index& index, absl::string_view name,
+                               const BundleEntryProto& entry, bool cover, Allocator* allocator) {
+  GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Make(entry.shape()));
+  FileCharge charge(allocator);
+  std::vector<TensorSlice> slices;
+  for (const TensorSliceProto& proto : entry.slices()) {
+    GRADFLOW_RETURN_IF_ERROR(charge.Add(internal::TensorSliceBytes(shape.dims())));
+    GRADFLOW_ASSIGN_OR_RETURN(const TensorSlice slice, TensorSlice::FromProto(proto));
+    GRADFLOW_ASSIGN_OR_RETURN(slices.emplace_back(), slice.Resolve(shape));
+    if (index.entries.count(internal::EncodeSliceKey(name, slice)) != 0) continue;
+    return errors::InvalidArgument("slice '", slice.DebugString(), "' is missing");
+  }
+  if (!cover) return internal::CheckDisjoint(slices);
+  GRADFLOW_ASSIGN_OR_RETURN(const TensorSlice whole,
+                            TensorSlice::Full(shape.dims()).Resolve(shape));
+  return internal::CheckTiling(slices, whole);
+}
+
 }  // namespace
 
 absl::Status MergeCheckpoints(absl::Span<const std::string> prefixes, const std::string& prefix,
@@ -386,6 +426,13 @@ absl::Status MergeCheckpoints(absl::Span<const std::string> prefixes, const std:
   }
   if (merged_prefixes.empty()) {
     return errors::InvalidArgument("none of the ", prefixes.size(), " checkpoints exists");
+  }
+  // A checkpoint that is missing may have had the other slices of a tensor.
+  const bool is_complete = merged_prefixes.size() == prefixes.size();
+  for (const auto& [name, entry] : merged.entries) {
+    if (entry.slices().empty()) continue;
+    GRADFLOW_RETURN_IF_ERROR(
+        AtTensor(name, CheckMergedTensor(merged, name, entry, is_complete, allocator.get())));
   }
   const std::string index_path = IndexFile(prefix);
   GRADFLOW_RETURN_IF_ERROR(AtFile(index_path, internal::MakeFolders(index_path)));
@@ -472,8 +519,7 @@ struct Checkpoint::Impl {
   absl::Status AtEntry(absl::string_view key, const BundleEntryProto& entry,
                        const absl::Status& status) const {
     if (status.ok() || absl::IsCancelled(status)) return status;
-    return AtFile(DataPath(entry),
-                  errors::Prefix(absl::StrCat("tensor ", Quoted(key), ": "), status));
+    return AtFile(DataPath(entry), AtTensor(key, status));
   }
 
   // Returns UNIMPLEMENTED unless checkpoints store elements of the entry's type.
@@ -621,32 +667,29 @@ struct Checkpoint::Impl {
                   DataLoss(absl::StrCat(what, " of tensor ", Quoted(name), " ", fault)));
   }
 
-  // Checks the stored parts of a slice of a tensor without reading them: each is valid and listed
-  // once, they are not larger than the files in which they are, and their elements in `wanted` are
-  // as many as it has.
+  // Checks the stored parts of a slice of a tensor without reading them: each is valid, they do not
+  // overlap, they are not larger than the files in which they are, and they cover `wanted`.
   absl::Status CheckParts(absl::string_view name, const BundleEntryProto& entry,
                           const TensorShape& shape, const TensorSlice& wanted,
                           const Target& target) const {
     // No part has been checked if the slice is empty.
     if (const absl::Status status = CheckType(entry); !status.ok()) {
-      return AtFile(IndexFile(prefix),
-                    errors::Prefix(absl::StrCat("tensor ", Quoted(name), ": "), status));
+      return AtFile(IndexFile(prefix), AtTensor(name, status));
     }
-    std::set<const BundleEntryProto*> seen;
+    std::vector<TensorSlice> slices;
     std::set<const Shard*> files;
-    FileCharge seen_charge(target.allocator.get());
+    FileCharge charge(target.allocator.get());
     // In double, since a file may state any numbers.
     double file_bytes = 0;
     double part_bytes = 0;
-    double found = 0;
     GRADFLOW_RETURN_IF_ERROR(ForEachPart(
         name, entry, shape, wanted,
         [&](absl::string_view key, const BundleEntryProto& stored,
             const TensorSlice& slice) -> absl::Status {
           GRADFLOW_RETURN_IF_ERROR(target.CheckStop());
           constexpr size_t kNodeBytes = 64;
-          GRADFLOW_RETURN_IF_ERROR(seen_charge.Add(kNodeBytes));
-          if (!seen.insert(&stored).second) return Bad(name, "a slice", "is listed twice");
+          GRADFLOW_RETURN_IF_ERROR(
+              charge.Add(kNodeBytes + internal::TensorSliceBytes(shape.dims())));
           const Shard* shard = nullptr;
           TensorShape part;
           GRADFLOW_RETURN_IF_ERROR(AtEntry(key, stored, CheckEntry(stored, &shard, &part)));
@@ -658,13 +701,15 @@ struct Checkpoint::Impl {
           }
           if (files.insert(shard).second) file_bytes += static_cast<double>(shard->size);
           part_bytes += static_cast<double>(stored.size());
-          found += static_cast<double>(internal::NumCommonElements(slice, wanted));
+          slices.push_back(slice);
           return absl::OkStatus();
         }));
-    const auto expected = static_cast<double>(wanted.Shape().num_elements());
-    if (found < expected) return Bad(name, "the slices", "do not cover what is read");
-    if (found > expected || part_bytes > file_bytes) return Bad(name, "the slices", "overlap");
-    return absl::OkStatus();
+    absl::Status tiling = internal::CheckTiling(slices, wanted);
+    if (absl::IsInvalidArgument(tiling)) tiling = DataLoss(tiling.message());
+    if (!tiling.ok()) return AtFile(IndexFile(prefix), AtTensor(name, tiling));
+    // Parts that share bytes would take time and memory out of proportion to the files.
+    if (part_bytes <= file_bytes) return absl::OkStatus();
+    return Bad(name, "the slices", "have more bytes than their files");
   }
 
   // Reads the slice `wanted`, which has a length for each dimension, of a tensor.
@@ -674,10 +719,6 @@ struct Checkpoint::Impl {
     GRADFLOW_RETURN_IF_ERROR(CheckParts(name, entry, shape, wanted, target));
     GRADFLOW_ASSIGN_OR_RETURN(Tensor tensor,
                               Tensor::Allocate(target.allocator, entry.dtype(), wanted.Shape()));
-    // Slices that overlap could leave elements that none of them writes.
-    if (tensor.dtype() != DT_STRING && tensor.raw_data() != nullptr) {
-      std::fill_n(static_cast<char*>(tensor.raw_data()), tensor.TotalBytes(), '\0');
-    }
     GRADFLOW_RETURN_IF_ERROR(ForEachPart(name, entry, shape, wanted,
                                          [&](absl::string_view key, const BundleEntryProto& stored,
                                              const TensorSlice& slice) -> absl::Status {
