@@ -211,8 +211,14 @@ struct Index {
   std::map<std::string, BundleEntryProto, std::less<>> entries;
 };
 
-absl::StatusOr<Index> ParseIndex(absl::string_view bytes, FileCharge* charge) {
-  GRADFLOW_ASSIGN_OR_RETURN(TableEntries table, internal::ReadTable(bytes, kMaxIndexBytes, charge));
+absl::Status CheckStop(RunStop* stop) {
+  if (stop == nullptr || !stop->Check()) return absl::OkStatus();
+  return absl::CancelledError("the run was stopped");
+}
+
+absl::StatusOr<Index> ParseIndex(absl::string_view bytes, FileCharge* charge, RunStop* stop) {
+  GRADFLOW_ASSIGN_OR_RETURN(TableEntries table,
+                            internal::ReadTable(bytes, kMaxIndexBytes, charge, stop));
   Index index;
   const auto header = table.find("");
   if (header == table.end()) return DataLoss("the index has no header");
@@ -231,6 +237,7 @@ absl::StatusOr<Index> ParseIndex(absl::string_view bytes, FileCharge* charge) {
   }
   table.erase(header);
   while (!table.empty()) {
+    GRADFLOW_RETURN_IF_ERROR(CheckStop(stop));
     const TableEntries::iterator first = table.begin();
     const std::string& value = first->second;
     const size_t most = kParsedBytes * value.size();
@@ -256,7 +263,7 @@ absl::Status CheckShard(const BundleHeaderProto& header, const BundleEntryProto&
                                header.num_shards()));
 }
 
-absl::StatusOr<Index> ReadIndex(const std::string& prefix, FileCharge* charge) {
+absl::StatusOr<Index> ReadIndex(const std::string& prefix, FileCharge* charge, RunStop* stop) {
   const std::string path = IndexFile(prefix);
   const auto read = [&]() -> absl::StatusOr<Index> {
     size_t size = 0;
@@ -268,11 +275,12 @@ absl::StatusOr<Index> ReadIndex(const std::string& prefix, FileCharge* charge) {
     GRADFLOW_RETURN_IF_ERROR(charge->Add(size));
     std::string bytes(size, '\0');
     GRADFLOW_RETURN_IF_ERROR(internal::ReadAt(file.get(), 0, bytes.data(), size));
-    absl::StatusOr<Index> index = ParseIndex(bytes, charge);
+    absl::StatusOr<Index> index = ParseIndex(bytes, charge, stop);
     charge->Remove(size);
     return index;
   };
   absl::StatusOr<Index> index = read();
+  if (absl::IsCancelled(index.status())) return index.status();
   if (!index.ok()) return AtFile(path, index.status());
   charge->Trim();
   return index;
@@ -389,7 +397,7 @@ absl::Status MergeCheckpoints(absl::Span<const std::string> prefixes, const std:
   std::map<std::string, int> numbers;
   std::vector<std::string> merged_prefixes;
   for (const std::string& from : prefixes) {
-    absl::StatusOr<Index> index = ReadIndex(from, &charge);
+    absl::StatusOr<Index> index = ReadIndex(from, &charge, /*stop=*/nullptr);
     if (options.allow_missing_files && absl::IsNotFound(index.status())) continue;
     if (!index.ok()) return index.status();
     if (merged_prefixes.empty()) {
@@ -477,10 +485,7 @@ struct Checkpoint::Impl {
     const std::shared_ptr<Allocator>& allocator;
     RunStop* stop;
 
-    absl::Status CheckStop() const {
-      if (stop == nullptr || !stop->Check()) return absl::OkStatus();
-      return absl::CancelledError("the run was stopped");
-    }
+    absl::Status CheckStop() const { return gradflow::CheckStop(stop); }
   };
 
   // An open data file.
@@ -738,15 +743,21 @@ Checkpoint& Checkpoint::operator=(const Checkpoint&) = default;
 Checkpoint::~Checkpoint() = default;
 
 absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& prefix,
-                                            const std::shared_ptr<Allocator>& allocator) {
+                                            const std::shared_ptr<Allocator>& allocator,
+                                            RunStop* stop) {
   auto impl = std::make_shared<Impl>(allocator);
   impl->prefix = prefix;
-  GRADFLOW_ASSIGN_OR_RETURN(impl->index, ReadIndex(prefix, &impl->charge));
+  GRADFLOW_ASSIGN_OR_RETURN(impl->index, ReadIndex(prefix, &impl->charge, stop));
   return Checkpoint(std::move(impl));
 }
 
 std::vector<std::string> Checkpoint::Names() const {
-  std::vector<std::string> names;
+  const std::vector<absl::string_view> names = NameViews();
+  return std::vector<std::string>(names.begin(), names.end());
+}
+
+std::vector<absl::string_view> Checkpoint::NameViews() const {
+  std::vector<absl::string_view> names;
   for (const auto& [key, entry] : impl_->index.entries) {
     // The keys of slices begin with NUL.
     if (key[0] != '\0') names.push_back(key);

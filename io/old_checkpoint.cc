@@ -57,7 +57,8 @@ absl::StatusOr<std::vector<std::string>> FilesOf(const std::string& pattern, Fil
   return paths;
 }
 
-absl::StatusOr<TableEntries> ReadFileTable(const std::string& path, FileCharge* charge) {
+absl::StatusOr<TableEntries> ReadFileTable(const std::string& path, FileCharge* charge,
+                                           RunStop* stop) {
   size_t size = 0;
   GRADFLOW_ASSIGN_OR_RETURN(const internal::FileDescriptor file, internal::OpenFile(path, &size));
   if (static_cast<int64_t>(size) > kMaxOldFileBytes) {
@@ -67,7 +68,7 @@ absl::StatusOr<TableEntries> ReadFileTable(const std::string& path, FileCharge* 
   GRADFLOW_RETURN_IF_ERROR(charge->Add(size));
   std::string bytes(size, '\0');
   GRADFLOW_RETURN_IF_ERROR(internal::ReadAt(file.get(), 0, bytes.data(), size));
-  absl::StatusOr<TableEntries> table = internal::ReadTable(bytes, kMaxOldFileBytes, charge);
+  absl::StatusOr<TableEntries> table = internal::ReadTable(bytes, kMaxOldFileBytes, charge, stop);
   charge->Remove(size);
   return table;
 }
@@ -292,7 +293,7 @@ absl::Status AddFile(const std::string& path, absl::Span<OldReader* const> reade
                      const std::shared_ptr<Allocator>& allocator, RunStop* stop) {
   GRADFLOW_RETURN_IF_ERROR(CheckStop(stop));
   FileCharge charge(allocator.get());
-  GRADFLOW_ASSIGN_OR_RETURN(const TableEntries table, ReadFileTable(path, &charge));
+  GRADFLOW_ASSIGN_OR_RETURN(const TableEntries table, ReadFileTable(path, &charge, stop));
   GRADFLOW_ASSIGN_OR_RETURN(const SavedTensorSlices contents, ReadContents(table, &charge));
   for (const SavedSliceMeta& meta : contents.meta().tensor()) {
     GRADFLOW_RETURN_IF_ERROR(CheckStop(stop));
@@ -310,7 +311,8 @@ absl::Status AddFile(const std::string& path, absl::Span<OldReader* const> reade
 absl::Status AddInfo(const std::string& path, const std::shared_ptr<Allocator>& allocator,
                      std::map<std::string, Checkpoint::Info>* tensors) {
   FileCharge charge(allocator.get());
-  GRADFLOW_ASSIGN_OR_RETURN(const TableEntries table, ReadFileTable(path, &charge));
+  GRADFLOW_ASSIGN_OR_RETURN(const TableEntries table,
+                            ReadFileTable(path, &charge, /*stop=*/nullptr));
   GRADFLOW_ASSIGN_OR_RETURN(const SavedTensorSlices contents, ReadContents(table, &charge));
   for (const SavedSliceMeta& meta : contents.meta().tensor()) {
     Checkpoint::Info info;

@@ -50,7 +50,7 @@ void AppendSigned(int64_t value, std::string* out) {
 
 // ---- Overlaps ----
 
-// Finds two slices with a common element. Cuts the set of slices in two, again and again: at a
+// Finds two slices with a common element. Cuts a large set of slices in two, again and again: at a
 // position of a dimension, into the slices with elements before it and those with elements behind
 // it. Two slices that overlap stay together in a part. Small parts, and parts that no cut makes
 // much smaller, are compared slice by slice.
@@ -67,7 +67,8 @@ class OverlapSearch {
       const std::vector<int32_t> part = std::move(parts.back());
       parts.pop_back();
       Cut cut;
-      if (part.size() > kMaxCompared) GRADFLOW_RETURN_IF_ERROR(FindCut(part, &cut));
+      if (part.size() > kMaxCompared && slices_.size() > kMaxUncut)
+        GRADFLOW_RETURN_IF_ERROR(FindCut(part, &cut));
       if (cut.dimension < 0) {
         GRADFLOW_RETURN_IF_ERROR(CompareAll(part));
         continue;
@@ -86,9 +87,12 @@ class OverlapSearch {
   }
 
  private:
-  // Comparisons of two extents, about. The square of 2,000 is less than the minimum.
+  // Comparisons of two slices, about. All pairs of kMaxUncut slices are fewer than the minimum.
   static constexpr size_t kMinWork = size_t{1} << 22;
   static constexpr size_t kWorkPerSlice = 256;
+  // Sets of at most this size are not cut.
+  static constexpr size_t kMaxUncut = 1000;
+  // Parts of a larger set of at most this size are not cut.
   static constexpr size_t kMaxCompared = 16;
 
   struct Cut {

@@ -64,7 +64,7 @@ int64_t NumCommonElements(const TensorSlice& a, const TensorSlice& b);
 
 // Returns OK if no two slices of a tensor have a common element. Otherwise returns INVALID_ARGUMENT
 // and names two slices that overlap. Returns RESOURCE_EXHAUSTED if the slices are too many to
-// compare: sets of up to 2,000 slices never are, and neither are grids of any size.
+// compare: sets of up to 1,000 slices never are, and neither are grids of any size.
 // REQUIRES: the slices have lengths
 absl::Status CheckDisjoint(absl::Span<const TensorSlice> slices);
 // Returns OK if no two slices overlap and each element of `whole` is in a slice. Otherwise returns

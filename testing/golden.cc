@@ -62,16 +62,17 @@ Clock::time_point DeadlineOf(const GoldenOptions& options) {
 }
 
 // Returns the paths of the entries of `folder` at any depth, sorted, but not of those behind links.
-// Returns DEADLINE_EXCEEDED after the deadline, and RESOURCE_EXHAUSTED if there are very many.
-absl::StatusOr<std::vector<fs::path>> Contents(const fs::path& folder, Clock::time_point deadline) {
-  constexpr size_t kMaxEntries = 100000;
+// Returns DEADLINE_EXCEEDED after the deadline, and RESOURCE_EXHAUSTED if there are more than
+// `max_entries`.
+absl::StatusOr<std::vector<fs::path>> Contents(const fs::path& folder, size_t max_entries,
+                                               Clock::time_point deadline) {
   std::vector<fs::path> paths;
   std::error_code error;
   for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end;
        it.increment(error)) {
     if (Clock::now() > deadline) return Watchdog::DeadlineError();
-    if (paths.size() == kMaxEntries) {
-      return errors::ResourceExhausted("'", folder.string(), "' has more than ", kMaxEntries,
+    if (paths.size() == max_entries) {
+      return errors::ResourceExhausted("'", folder.string(), "' has more than ", max_entries,
                                        " files and folders");
     }
     paths.push_back(it->path());
@@ -105,7 +106,9 @@ absl::StatusOr<std::vector<std::pair<std::string, std::string>>> TensorFiles(
   std::error_code ignored;
   if (!fs::exists(folder, ignored)) return files;
   GRADFLOW_RETURN_IF_ERROR(CheckInside(root, folder));
-  GRADFLOW_ASSIGN_OR_RETURN(const std::vector<fs::path> paths, Contents(folder, deadline));
+  constexpr size_t kMaxEntries = 10000;
+  GRADFLOW_ASSIGN_OR_RETURN(const std::vector<fs::path> paths,
+                            Contents(folder, kMaxEntries, deadline));
   for (const fs::path& path : paths) {
     if (path.extension() != fs::path(std::string(kExtension)) || !IsFile(path)) continue;
     GRADFLOW_ASSIGN_OR_RETURN(std::string tensor,
@@ -357,8 +360,10 @@ std::string GoldenResult::Text() const {
 absl::StatusOr<std::vector<std::string>> FindGoldenCases(const std::string& folder,
                                                          const GoldenOptions& options) {
   if (!GraphFile(folder).empty()) return std::vector<std::string>{folder};
+  constexpr size_t kMaxEntries = 100000;
   const Clock::time_point deadline = DeadlineOf(options);
-  GRADFLOW_ASSIGN_OR_RETURN(const std::vector<fs::path> paths, Contents(folder, deadline));
+  GRADFLOW_ASSIGN_OR_RETURN(const std::vector<fs::path> paths,
+                            Contents(folder, kMaxEntries, deadline));
   std::vector<std::string> cases;
   for (const fs::path& path : paths) {
     if (Clock::now() > deadline) return Watchdog::DeadlineError();

@@ -74,7 +74,8 @@ absl::StatusOr<std::vector<std::string>> FindGoldenCases(const std::string& fold
 
 // Runs a case and compares its outputs with the expected ones. Returns FAILED_PRECONDITION if none
 // is expected, INVALID_ARGUMENT if the tolerance in ulps is negative or if a file is a link that
-// leaves the case, and errors of the files, the graph and the run. Errors name the folder.
+// leaves the case, RESOURCE_EXHAUSTED if feeds/ or expected/ has more than 10,000 files and
+// folders, and errors of the files, the graph and the run. Errors name the folder.
 absl::StatusOr<GoldenResult> RunGoldenCase(const std::string& folder,
                                            const GoldenOptions& options = {},
                                            const Registry& registry = GlobalRegistry());

@@ -23,6 +23,8 @@
 #include "gradflow/io/table.h"
 #include "gradflow/proto/saved_tensor_slice.pb.h"
 #include "gradflow/proto/tensor_bundle.pb.h"
+#include "tests/testing/heap_meter.h"
+#include "tests/testing/image_files.h"
 #include "tests/testing/subprocess.h"
 
 namespace gradflow::testing {
@@ -331,42 +333,56 @@ bool MutateIdx(MutationRandom* random, std::string* bytes) {
 void RunImage(absl::string_view bytes) {
   const internal::ImageFormat format = internal::ImageFormatOf(bytes);
   for (const int channels : {0, 1, 3}) {
-    std::vector<char> memory;
+    const HeapMeter meter;
+    // The largest charge, and the size of the image.
+    int64_t charged = 0;
+    std::vector<char> image;
+    const auto charge = [&](int64_t bytes) {
+      EXPECT_GE(bytes, 0);
+      charged = std::max(charged, bytes);
+      return bytes <= static_cast<int64_t>(kMaxMemory)
+                 ? absl::OkStatus()
+                 : absl::ResourceExhaustedError("the image is large");
+    };
     const auto allocate = [&](const internal::ImageSize& size) -> absl::StatusOr<void*> {
-      double count = static_cast<double>(size.scratch_bytes);
       // Elements have two bytes at most.
-      count += 2.0 * static_cast<double>(size.frames) * static_cast<double>(size.rows) *
-               static_cast<double>(size.columns) * static_cast<double>(size.channels);
+      const double count = 2.0 * static_cast<double>(size.frames) * static_cast<double>(size.rows) *
+                           static_cast<double>(size.columns) * static_cast<double>(size.channels);
       EXPECT_GE(count, 0);
       if (count > kMaxMemory) return absl::ResourceExhaustedError("the image is large");
-      memory.assign(static_cast<size_t>(count), 1);
-      return memory.data();
+      image.assign(static_cast<size_t>(count), 1);
+      return image.data();
     };
+    const internal::ImageMemory memory = {charge, allocate};
     absl::Status status;
     switch (format) {
       case internal::ImageFormat::kPng:
-        status = internal::DecodePng(bytes, channels, channels == 1 ? 16 : 8, allocate);
+        status = internal::DecodePng(bytes, channels, channels == 1 ? 16 : 8, memory);
         break;
       case internal::ImageFormat::kJpeg: {
         internal::JpegOptions options;
         options.channels = channels;
         options.recover_truncated = channels == 1;
-        status = internal::DecodeJpeg(bytes, options, allocate);
+        status = internal::DecodeJpeg(bytes, options, memory);
         break;
       }
       case internal::ImageFormat::kGif:
-        status = internal::DecodeGif(bytes, channels == 3, allocate);
+        status = internal::DecodeGif(bytes, channels == 3, memory);
         break;
       case internal::ImageFormat::kBmp:
-        if (channels != 1) status = internal::DecodeBmp(bytes, channels, allocate);
+        if (channels != 1) status = internal::DecodeBmp(bytes, channels, memory);
         break;
       case internal::ImageFormat::kWebP:
-        if (channels != 1) status = internal::DecodeWebP(bytes, channels, true, allocate);
+        if (channels != 1) status = internal::DecodeWebP(bytes, channels, true, memory);
         break;
       case internal::ImageFormat::kUnknown:
         return;
     }
     if (!status.ok()) ExpectErrorOfFiles(status);
+    // Before the first charge, a decoder takes less than what its state is charged with.
+    constexpr int64_t kUncharged = 4096;
+    EXPECT_LE(meter.peak(), std::max(charged, internal::kDecoderBytes) + kUncharged +
+                                static_cast<int64_t>(image.capacity()));
   }
 }
 
@@ -376,22 +392,6 @@ uint32_t BigEndian(absl::string_view bytes) {
   uint32_t value = 0;
   for (const char byte : bytes) value = value << 8 | static_cast<uint8_t>(byte);
   return value;
-}
-
-std::string BigEndian(uint32_t value) {
-  std::string bytes;
-  for (int shift = 24; shift >= 0; shift -= 8) bytes.push_back(static_cast<char>(value >> shift));
-  return bytes;
-}
-
-// CRC-32 as in PNG.
-uint32_t Crc32(absl::string_view bytes) {
-  uint32_t crc = ~uint32_t{0};
-  for (const char byte : bytes) {
-    crc ^= static_cast<uint8_t>(byte);
-    for (int i = 0; i < 8; ++i) crc = crc >> 1 ^ (crc % 2 != 0 ? 0xedb88320u : 0);
-  }
-  return ~crc;
 }
 
 }  // namespace
@@ -422,8 +422,7 @@ bool MutateImage(MutationRandom* random, std::string* bytes) {
   }
   bytes->resize(kSignatureBytes);
   for (const std::string& c : chunks) {
-    absl::StrAppend(bytes, BigEndian(static_cast<uint32_t>(c.size() - kWordBytes)), c,
-                    BigEndian(Crc32(c)));
+    absl::StrAppend(bytes, PngChunk(c.substr(0, kWordBytes), c.substr(kWordBytes)));
   }
   return true;
 }

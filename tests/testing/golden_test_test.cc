@@ -283,12 +283,10 @@ TEST_F(GoldenCaseTest, AreFoundBeforeTheDeadline) {
 TEST_F(GoldenCaseTest, HaveALimitedNumberOfFiles) {
   Expect("y.npy", AsTensor<float>({2, -6}));
   fs::create_directories(File("case/feeds/many"));
-  for (int i = 0; i < 100000; ++i) WriteFile(File("case/feeds/many/" + std::to_string(i)), "");
-  const auto too_many = StatusIs(absl::StatusCode::kResourceExhausted,
-                                 HasSubstr("has more than 100000 files and folders"));
-  EXPECT_THAT(RunGoldenCase(File("case")), too_many);
-  fs::remove(File("case/graph.pbtxt"));
-  EXPECT_THAT(FindGoldenCases(folder()), too_many);
+  for (int i = 0; i < 10000; ++i) WriteFile(File("case/feeds/many/" + std::to_string(i)), "");
+  EXPECT_THAT(RunGoldenCase(File("case")),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("/feeds' has more than 10000 files and folders")));
 }
 
 // The target of each link is a valid file, which would make the case pass.
