@@ -15,6 +15,10 @@ namespace testing {
 // slice of tensor `name` that begins at `from`.
 void MoveSlice(const std::string& path, absl::string_view name, int64_t from, int64_t to);
 
+// Replaces the entries of an index by `entries` ones whose names share a beginning of `key_bytes`
+// characters, which the file has once.
+void ExpandKeys(const std::string& path, int64_t key_bytes, int entries);
+
 }  // namespace testing
 }  // namespace gradflow
 
