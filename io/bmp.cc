@@ -64,7 +64,7 @@ absl::Status DecodeBmp(absl::string_view bytes, int channels, ImageMemory memory
   size.rows = rows;
   size.columns = columns;
   size.channels = channels != 0 ? channels : found;
-  GRADFLOW_ASSIGN_OR_RETURN(void* const output, memory(size));
+  GRADFLOW_ASSIGN_OR_RETURN(void* const output, memory.allocate(size));
   uint8_t* to = static_cast<uint8_t*>(output);
   const uint8_t* const pixels = reinterpret_cast<const uint8_t*>(bytes.data()) + header;
   for (int64_t r = 0; r < rows; ++r) {

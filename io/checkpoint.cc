@@ -75,6 +75,11 @@ std::string EncodeLengths(const Tensor& tensor, uint32_t* crc) {
   return text + checksum;
 }
 
+// Adds the name of a tensor to an error of its slices.
+absl::Status AtTensor(absl::string_view name, const absl::Status& status) {
+  return errors::Prefix(absl::StrCat("tensor ", Quoted(name), ": "), status);
+}
+
 // ---- Writing ----
 
 class Writer {
@@ -104,16 +109,29 @@ class Writer {
     if (whole.dtype() == DT_INVALID) {
       whole.set_dtype(tensor.tensor.dtype());
       *whole.mutable_shape() = shape;
-    } else if (whole.slices().empty() || whole.dtype() != tensor.tensor.dtype() ||
+    } else if (whole.slices().empty()) {
+      return errors::InvalidArgument("tensor ", Quoted(tensor.name),
+                                     " is given whole and in slices");
+    } else if (whole.dtype() != tensor.tensor.dtype() ||
                whole.shape().SerializeAsString() != shape.SerializeAsString()) {
       return errors::InvalidArgument("the slices of tensor ", Quoted(tensor.name),
                                      " differ in type or shape");
     }
     part.slice.ToProto(whole.add_slices());
+    slices_[tensor.name].push_back(resolved);
     return AddEntry(internal::EncodeSliceKey(tensor.name, part.slice), tensor.tensor);
   }
 
+  // Checks that no slices of a tensor overlap. Other checkpoints may have the rest of the tensor.
+  absl::Status CheckSlices() const {
+    for (const auto& [name, slices] : slices_) {
+      GRADFLOW_RETURN_IF_ERROR(AtTensor(name, internal::CheckDisjoint(slices)));
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status Write(const std::string& prefix) {
+    GRADFLOW_RETURN_IF_ERROR(CheckSlices());
     const std::string data_path = DataFile(prefix, 0, 1);
     GRADFLOW_RETURN_IF_ERROR(AtFile(data_path, internal::MakeFolders(data_path)));
     absl::StatusOr<internal::StagedFile> data = internal::StagedFile::Write(data_path, parts_);
@@ -175,6 +193,8 @@ class Writer {
   }
 
   std::map<std::string, BundleEntryProto> entries_;
+  // By the name of the tensor, with lengths.
+  std::map<std::string, std::vector<TensorSlice>> slices_;
   // The data file, and the owners of its bytes.
   std::vector<absl::string_view> parts_;
   std::vector<Tensor> tensors_;
@@ -191,8 +211,14 @@ struct Index {
   std::map<std::string, BundleEntryProto, std::less<>> entries;
 };
 
-absl::StatusOr<Index> ParseIndex(absl::string_view bytes, FileCharge* charge) {
-  GRADFLOW_ASSIGN_OR_RETURN(TableEntries table, internal::ReadTable(bytes, kMaxIndexBytes, charge));
+absl::Status CheckStop(RunStop* stop) {
+  if (stop == nullptr || !stop->Check()) return absl::OkStatus();
+  return absl::CancelledError("the run was stopped");
+}
+
+absl::StatusOr<Index> ParseIndex(absl::string_view bytes, FileCharge* charge, RunStop* stop) {
+  GRADFLOW_ASSIGN_OR_RETURN(TableEntries table,
+                            internal::ReadTable(bytes, kMaxIndexBytes, charge, stop));
   Index index;
   const auto header = table.find("");
   if (header == table.end()) return DataLoss("the index has no header");
@@ -211,6 +237,7 @@ absl::StatusOr<Index> ParseIndex(absl::string_view bytes, FileCharge* charge) {
   }
   table.erase(header);
   while (!table.empty()) {
+    GRADFLOW_RETURN_IF_ERROR(CheckStop(stop));
     const TableEntries::iterator first = table.begin();
     const std::string& value = first->second;
     const size_t most = kParsedBytes * value.size();
@@ -236,7 +263,7 @@ absl::Status CheckShard(const BundleHeaderProto& header, const BundleEntryProto&
                                header.num_shards()));
 }
 
-absl::StatusOr<Index> ReadIndex(const std::string& prefix, FileCharge* charge) {
+absl::StatusOr<Index> ReadIndex(const std::string& prefix, FileCharge* charge, RunStop* stop) {
   const std::string path = IndexFile(prefix);
   const auto read = [&]() -> absl::StatusOr<Index> {
     size_t size = 0;
@@ -248,11 +275,12 @@ absl::StatusOr<Index> ReadIndex(const std::string& prefix, FileCharge* charge) {
     GRADFLOW_RETURN_IF_ERROR(charge->Add(size));
     std::string bytes(size, '\0');
     GRADFLOW_RETURN_IF_ERROR(internal::ReadAt(file.get(), 0, bytes.data(), size));
-    absl::StatusOr<Index> index = ParseIndex(bytes, charge);
+    absl::StatusOr<Index> index = ParseIndex(bytes, charge, stop);
     charge->Remove(size);
     return index;
   };
   absl::StatusOr<Index> index = read();
+  if (absl::IsCancelled(index.status())) return index.status();
   if (!index.ok()) return AtFile(path, index.status());
   charge->Trim();
   return index;
@@ -338,6 +366,26 @@ class Renames {
   size_t done_ = 0;
 };
 
+// Checks that the index has the slices of a tensor, that they do not overlap, and, with `cover`,
+// that they have all elements of the tensor.
+absl::Status CheckMergedTensor(const Index& index, absl::string_view name,
+                               const BundleEntryProto& entry, bool cover, Allocator* allocator) {
+  GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Make(entry.shape()));
+  FileCharge charge(allocator);
+  std::vector<TensorSlice> slices;
+  for (const TensorSliceProto& proto : entry.slices()) {
+    GRADFLOW_RETURN_IF_ERROR(charge.Add(internal::TensorSliceBytes(shape.dims())));
+    GRADFLOW_ASSIGN_OR_RETURN(const TensorSlice slice, TensorSlice::FromProto(proto));
+    GRADFLOW_ASSIGN_OR_RETURN(slices.emplace_back(), slice.Resolve(shape));
+    if (index.entries.count(internal::EncodeSliceKey(name, slice)) != 0) continue;
+    return errors::InvalidArgument("slice '", slice.DebugString(), "' is missing");
+  }
+  if (!cover) return internal::CheckDisjoint(slices);
+  GRADFLOW_ASSIGN_OR_RETURN(const TensorSlice whole,
+                            TensorSlice::Full(shape.dims()).Resolve(shape));
+  return internal::CheckTiling(slices, whole);
+}
+
 }  // namespace
 
 absl::Status MergeCheckpoints(absl::Span<const std::string> prefixes, const std::string& prefix,
@@ -349,7 +397,7 @@ absl::Status MergeCheckpoints(absl::Span<const std::string> prefixes, const std:
   std::map<std::string, int> numbers;
   std::vector<std::string> merged_prefixes;
   for (const std::string& from : prefixes) {
-    absl::StatusOr<Index> index = ReadIndex(from, &charge);
+    absl::StatusOr<Index> index = ReadIndex(from, &charge, /*stop=*/nullptr);
     if (options.allow_missing_files && absl::IsNotFound(index.status())) continue;
     if (!index.ok()) return index.status();
     if (merged_prefixes.empty()) {
@@ -386,6 +434,13 @@ absl::Status MergeCheckpoints(absl::Span<const std::string> prefixes, const std:
   }
   if (merged_prefixes.empty()) {
     return errors::InvalidArgument("none of the ", prefixes.size(), " checkpoints exists");
+  }
+  // A checkpoint that is missing may have had the other slices of a tensor.
+  const bool is_complete = merged_prefixes.size() == prefixes.size();
+  for (const auto& [name, entry] : merged.entries) {
+    if (entry.slices().empty()) continue;
+    GRADFLOW_RETURN_IF_ERROR(
+        AtTensor(name, CheckMergedTensor(merged, name, entry, is_complete, allocator.get())));
   }
   const std::string index_path = IndexFile(prefix);
   GRADFLOW_RETURN_IF_ERROR(AtFile(index_path, internal::MakeFolders(index_path)));
@@ -430,10 +485,7 @@ struct Checkpoint::Impl {
     const std::shared_ptr<Allocator>& allocator;
     RunStop* stop;
 
-    absl::Status CheckStop() const {
-      if (stop == nullptr || !stop->Check()) return absl::OkStatus();
-      return absl::CancelledError("the run was stopped");
-    }
+    absl::Status CheckStop() const { return gradflow::CheckStop(stop); }
   };
 
   // An open data file.
@@ -472,8 +524,7 @@ struct Checkpoint::Impl {
   absl::Status AtEntry(absl::string_view key, const BundleEntryProto& entry,
                        const absl::Status& status) const {
     if (status.ok() || absl::IsCancelled(status)) return status;
-    return AtFile(DataPath(entry),
-                  errors::Prefix(absl::StrCat("tensor ", Quoted(key), ": "), status));
+    return AtFile(DataPath(entry), AtTensor(key, status));
   }
 
   // Returns UNIMPLEMENTED unless checkpoints store elements of the entry's type.
@@ -621,32 +672,29 @@ struct Checkpoint::Impl {
                   DataLoss(absl::StrCat(what, " of tensor ", Quoted(name), " ", fault)));
   }
 
-  // Checks the stored parts of a slice of a tensor without reading them: each is valid and listed
-  // once, they are not larger than the files in which they are, and their elements in `wanted` are
-  // as many as it has.
+  // Checks the stored parts of a slice of a tensor without reading them: each is valid, they do not
+  // overlap, they are not larger than the files in which they are, and they cover `wanted`.
   absl::Status CheckParts(absl::string_view name, const BundleEntryProto& entry,
                           const TensorShape& shape, const TensorSlice& wanted,
                           const Target& target) const {
     // No part has been checked if the slice is empty.
     if (const absl::Status status = CheckType(entry); !status.ok()) {
-      return AtFile(IndexFile(prefix),
-                    errors::Prefix(absl::StrCat("tensor ", Quoted(name), ": "), status));
+      return AtFile(IndexFile(prefix), AtTensor(name, status));
     }
-    std::set<const BundleEntryProto*> seen;
+    std::vector<TensorSlice> slices;
     std::set<const Shard*> files;
-    FileCharge seen_charge(target.allocator.get());
+    FileCharge charge(target.allocator.get());
     // In double, since a file may state any numbers.
     double file_bytes = 0;
     double part_bytes = 0;
-    double found = 0;
     GRADFLOW_RETURN_IF_ERROR(ForEachPart(
         name, entry, shape, wanted,
         [&](absl::string_view key, const BundleEntryProto& stored,
             const TensorSlice& slice) -> absl::Status {
           GRADFLOW_RETURN_IF_ERROR(target.CheckStop());
           constexpr size_t kNodeBytes = 64;
-          GRADFLOW_RETURN_IF_ERROR(seen_charge.Add(kNodeBytes));
-          if (!seen.insert(&stored).second) return Bad(name, "a slice", "is listed twice");
+          GRADFLOW_RETURN_IF_ERROR(
+              charge.Add(kNodeBytes + internal::TensorSliceBytes(shape.dims())));
           const Shard* shard = nullptr;
           TensorShape part;
           GRADFLOW_RETURN_IF_ERROR(AtEntry(key, stored, CheckEntry(stored, &shard, &part)));
@@ -658,13 +706,15 @@ struct Checkpoint::Impl {
           }
           if (files.insert(shard).second) file_bytes += static_cast<double>(shard->size);
           part_bytes += static_cast<double>(stored.size());
-          found += static_cast<double>(internal::NumCommonElements(slice, wanted));
+          slices.push_back(slice);
           return absl::OkStatus();
         }));
-    const auto expected = static_cast<double>(wanted.Shape().num_elements());
-    if (found < expected) return Bad(name, "the slices", "do not cover what is read");
-    if (found > expected || part_bytes > file_bytes) return Bad(name, "the slices", "overlap");
-    return absl::OkStatus();
+    absl::Status tiling = internal::CheckTiling(slices, wanted);
+    if (absl::IsInvalidArgument(tiling)) tiling = DataLoss(tiling.message());
+    if (!tiling.ok()) return AtFile(IndexFile(prefix), AtTensor(name, tiling));
+    // Parts that share bytes would take time and memory out of proportion to the files.
+    if (part_bytes <= file_bytes) return absl::OkStatus();
+    return Bad(name, "the slices", "have more bytes than their files");
   }
 
   // Reads the slice `wanted`, which has a length for each dimension, of a tensor.
@@ -674,10 +724,6 @@ struct Checkpoint::Impl {
     GRADFLOW_RETURN_IF_ERROR(CheckParts(name, entry, shape, wanted, target));
     GRADFLOW_ASSIGN_OR_RETURN(Tensor tensor,
                               Tensor::Allocate(target.allocator, entry.dtype(), wanted.Shape()));
-    // Slices that overlap could leave elements that none of them writes.
-    if (tensor.dtype() != DT_STRING && tensor.raw_data() != nullptr) {
-      std::fill_n(static_cast<char*>(tensor.raw_data()), tensor.TotalBytes(), '\0');
-    }
     GRADFLOW_RETURN_IF_ERROR(ForEachPart(name, entry, shape, wanted,
                                          [&](absl::string_view key, const BundleEntryProto& stored,
                                              const TensorSlice& slice) -> absl::Status {
@@ -697,15 +743,21 @@ Checkpoint& Checkpoint::operator=(const Checkpoint&) = default;
 Checkpoint::~Checkpoint() = default;
 
 absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& prefix,
-                                            const std::shared_ptr<Allocator>& allocator) {
+                                            const std::shared_ptr<Allocator>& allocator,
+                                            RunStop* stop) {
   auto impl = std::make_shared<Impl>(allocator);
   impl->prefix = prefix;
-  GRADFLOW_ASSIGN_OR_RETURN(impl->index, ReadIndex(prefix, &impl->charge));
+  GRADFLOW_ASSIGN_OR_RETURN(impl->index, ReadIndex(prefix, &impl->charge, stop));
   return Checkpoint(std::move(impl));
 }
 
 std::vector<std::string> Checkpoint::Names() const {
-  std::vector<std::string> names;
+  const std::vector<absl::string_view> names = NameViews();
+  return std::vector<std::string>(names.begin(), names.end());
+}
+
+std::vector<absl::string_view> Checkpoint::NameViews() const {
+  std::vector<absl::string_view> names;
   for (const auto& [key, entry] : impl_->index.entries) {
     // The keys of slices begin with NUL.
     if (key[0] != '\0') names.push_back(key);

@@ -81,15 +81,20 @@ class Checkpoint {
     TensorShape shape;
   };
 
-  // Reads the index. Returns NOT_FOUND if there is none, DATA_LOSS if it is not valid.
+  // Reads the index. Returns NOT_FOUND if there is none, DATA_LOSS if it is not valid,
+  // RESOURCE_EXHAUSTED if its names would take much more memory than the file. Returns CANCELLED
+  // soon after `stop`, which may be null, has been stopped.
   static absl::StatusOr<Checkpoint> Open(
-      const std::string& prefix, const std::shared_ptr<Allocator>& allocator = SystemAllocator());
+      const std::string& prefix, const std::shared_ptr<Allocator>& allocator = SystemAllocator(),
+      RunStop* stop = nullptr);
   Checkpoint(const Checkpoint&);
   Checkpoint& operator=(const Checkpoint&);
   ~Checkpoint();
 
   // Returns the names of the tensors, in order, without those of slices.
   std::vector<std::string> Names() const;
+  // The same without copies. The checkpoint owns the names.
+  std::vector<absl::string_view> NameViews() const;
   // Returns NOT_FOUND if there is no such tensor.
   absl::StatusOr<Info> Find(absl::string_view name) const;
   // Reads a tensor, or the slice of it that `shape_and_slice` states, to memory of `allocator`.

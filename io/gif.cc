@@ -157,6 +157,8 @@ absl::Status DecodeGif(absl::string_view bytes, bool all_frames, ImageMemory mem
   ImageSize size;
   size.frames = 0;
   size.channels = 3;
+  // Nothing in a file makes giflib keep more.
+  GRADFLOW_RETURN_IF_ERROR(memory.charge(kDecoderBytes));
   {
     Reader reader(bytes, stop);
     GRADFLOW_RETURN_IF_ERROR(reader.Open());
@@ -179,8 +181,7 @@ absl::Status DecodeGif(absl::string_view bytes, bool all_frames, ImageMemory mem
     return Invalid(absl::StrCat(size.frames, " frames of ", size.columns, " x ", size.rows,
                                 " pixels are too large"));
   }
-  size.scratch_bytes = 1 << 17;
-  GRADFLOW_ASSIGN_OR_RETURN(void* const output, memory(size));
+  GRADFLOW_ASSIGN_OR_RETURN(void* const output, memory.allocate(size));
   uint8_t* canvas = static_cast<uint8_t*>(output);
   Reader reader(bytes, stop);
   GRADFLOW_RETURN_IF_ERROR(reader.Open());

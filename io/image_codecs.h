@@ -2,7 +2,7 @@
 //
 // Codecs end with CANCELLED when `stop`, which may be null, stops the run; that of WebP looks
 // between frames only. The bytes are untrusted. Decoders check sizes before they allocate, and ask
-// the caller for memory (ImageMemory), who charges it. Errors are INVALID_ARGUMENT: "Invalid PNG
+// the caller for memory (ImageMemory). Errors are INVALID_ARGUMENT: "Invalid PNG
 // data: ...", or those of the caller's allocation.
 #ifndef GRADFLOW_IO_IMAGE_CODECS_H_
 #define GRADFLOW_IO_IMAGE_CODECS_H_
@@ -31,13 +31,20 @@ struct ImageSize {
   int64_t rows = 0;
   int64_t columns = 0;
   int64_t channels = 0;
-  // The bytes that the decoder takes besides the image, about.
-  int64_t scratch_bytes = 0;
 };
 
-// Returns memory for the elements of an image of this size, [frames, rows, columns, channels], of
-// uint8, or uint16 for a PNG of 16 bits.
-using ImageMemory = absl::FunctionRef<absl::StatusOr<void*>(const ImageSize& size)>;
+// The source of a decoder's memory.
+struct ImageMemory {
+  // Charges the memory that the decoder takes besides the image: at least what its library
+  // allocates at a time. Decoders call it before they allocate, and again when they know more. Each
+  // call replaces the charge.
+  absl::FunctionRef<absl::Status(int64_t bytes)> charge;
+  // Returns memory for the elements of an image of this size, [frames, rows, columns, channels], of
+  // uint8, or uint16 for a PNG of 16 bits. Called once.
+  absl::FunctionRef<absl::StatusOr<void*>(const ImageSize& size)> allocate;
+};
+// The memory that each decoder takes at most for its state, its tables and its buffers of input.
+inline constexpr int64_t kDecoderBytes = 1 << 17;
 
 // The error of a codec in a stopped run.
 inline absl::Status StoppedError() { return absl::CancelledError("the run was stopped"); }

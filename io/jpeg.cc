@@ -287,8 +287,9 @@ absl::Status DecodeJpeg(absl::string_view bytes, const JpegOptions& options, Ima
   const int64_t full_columns = int64_t{d.info.image_width} + 64;
   const int64_t kept_rows =
       jpeg_has_multiple_scans(&d.info) != FALSE ? int64_t{d.info.image_height} + 64 : 128;
-  size.scratch_bytes = full_columns * kept_rows * d.info.num_components * 2 + (1 << 17);
-  GRADFLOW_ASSIGN_OR_RETURN(void* const output, memory(size));
+  GRADFLOW_RETURN_IF_ERROR(memory.charge(full_columns * kept_rows * d.info.num_components * 2 +
+                                         4 * columns + kDecoderBytes));
+  GRADFLOW_ASSIGN_OR_RETURN(void* const output, memory.allocate(size));
   d.output = static_cast<uint8_t*>(output);
   d.row = static_cast<JSAMPLE*>(std::malloc(static_cast<size_t>(columns) * 4));
   if (d.row == nullptr) return errors::ResourceExhausted("no memory for a row of a JPEG file");

@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,7 +57,8 @@ absl::StatusOr<std::vector<std::string>> FilesOf(const std::string& pattern, Fil
   return paths;
 }
 
-absl::StatusOr<TableEntries> ReadFileTable(const std::string& path, FileCharge* charge) {
+absl::StatusOr<TableEntries> ReadFileTable(const std::string& path, FileCharge* charge,
+                                           RunStop* stop) {
   size_t size = 0;
   GRADFLOW_ASSIGN_OR_RETURN(const internal::FileDescriptor file, internal::OpenFile(path, &size));
   if (static_cast<int64_t>(size) > kMaxOldFileBytes) {
@@ -68,7 +68,7 @@ absl::StatusOr<TableEntries> ReadFileTable(const std::string& path, FileCharge* 
   GRADFLOW_RETURN_IF_ERROR(charge->Add(size));
   std::string bytes(size, '\0');
   GRADFLOW_RETURN_IF_ERROR(internal::ReadAt(file.get(), 0, bytes.data(), size));
-  absl::StatusOr<TableEntries> table = internal::ReadTable(bytes, kMaxOldFileBytes, charge);
+  absl::StatusOr<TableEntries> table = internal::ReadTable(bytes, kMaxOldFileBytes, charge, stop);
   charge->Remove(size);
   return table;
 }
@@ -169,30 +169,25 @@ class OldReader {
   absl::StatusOr<Tensor> Finish() {
     if (!found_) return errors::NotFound("there is no tensor ", OldQuoted(name_));
     const TensorShape shape = wanted_.Shape();
-    if (elements_ < shape.num_elements()) return Bad("the slices", "do not cover what is read");
-    if (parts_.size() == 1 && parts_[0].tensor.shape() == shape) {
-      return std::move(parts_[0].tensor);
-    }
+    GRADFLOW_RETURN_IF_ERROR(CheckSlices());
+    if (parts_.size() == 1 && parts_[0].shape() == shape) return std::move(parts_[0]);
     GRADFLOW_ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(allocator_, dtype_, shape));
-    // Slices that overlap could leave elements that none of them writes.
-    if (dtype_ != DT_STRING && tensor.raw_data() != nullptr) {
-      std::fill_n(static_cast<char*>(tensor.raw_data()), tensor.TotalBytes(), '\0');
-    }
-    for (Part& part : parts_) {
+    for (size_t i = 0; i < parts_.size(); ++i) {
       GRADFLOW_RETURN_IF_ERROR(CheckStop(stop_));
-      internal::CopySlice(part.tensor, part.slice, wanted_, &tensor);
-      part.tensor = Tensor();
+      internal::CopySlice(parts_[i], slices_[i], wanted_, &tensor);
+      parts_[i] = Tensor();
     }
     GRADFLOW_RETURN_IF_ERROR(tensor.ChargeStrings());
     return tensor;
   }
 
  private:
-  // A slice of a file.
-  struct Part {
-    Tensor tensor;
-    TensorSlice slice;
-  };
+  // Returns DATA_LOSS unless the slices cover what is read without overlapping.
+  absl::Status CheckSlices() const {
+    absl::Status status = internal::CheckTiling(slices_, wanted_);
+    if (absl::IsInvalidArgument(status)) status = absl::DataLossError(status.message());
+    return errors::Prefix(absl::StrCat("tensor ", OldQuoted(name_), ": "), status);
+  }
 
   absl::Status Bad(absl::string_view what, absl::string_view fault) const {
     return absl::DataLossError(absl::StrCat(what, " of tensor ", OldQuoted(name_), " ", fault));
@@ -234,17 +229,16 @@ class OldReader {
     if (common == 0) return absl::OkStatus();
     const auto record = table.find(internal::EncodeSliceKey(name_, slice));
     if (record == table.end()) return Bad("a slice", "is missing");
-    // Without the name, which may be long.
-    std::string key = internal::EncodeSliceKey({}, slice);
-    GRADFLOW_RETURN_IF_ERROR(charge_.Add(internal::TableEntryBytes(key, {})));
-    if (!seen_.insert(std::move(key)).second) return Bad("a slice", "is listed twice");
+    GRADFLOW_RETURN_IF_ERROR(charge_.Add(internal::TensorSliceBytes(shape_.dims())));
+    slices_.push_back(resolved);
     // Each element takes a byte at least. A record must not stand for more than it has.
     const TensorShape shape = resolved.Shape();
     if (shape.num_elements() > static_cast<int64_t>(record->second.size())) {
       return Bad("a slice", "has too few elements");
     }
+    // Slices that overlap are not read without end.
     elements_ += common;
-    if (elements_ > wanted_.Shape().num_elements()) return Bad("the slices", "overlap");
+    if (elements_ > wanted_.Shape().num_elements()) return CheckSlices();
     FileCharge parsed(allocator_.get());
     const std::optional<size_t> most = RecordBytes(record->second);
     if (!most.has_value()) return Bad("a slice", "is not valid");
@@ -256,10 +250,7 @@ class OldReader {
     TensorProto& data = *saved.mutable_data()->mutable_data();
     data.set_dtype(dtype_);
     shape.AsProto(data.mutable_tensor_shape());
-    Part part;
-    GRADFLOW_ASSIGN_OR_RETURN(part.tensor, TensorFromProto(data, allocator_, stop_));
-    part.slice = resolved;
-    parts_.push_back(std::move(part));
+    GRADFLOW_ASSIGN_OR_RETURN(parts_.emplace_back(), TensorFromProto(data, allocator_, stop_));
     return absl::OkStatus();
   }
 
@@ -271,10 +262,10 @@ class OldReader {
   DataType dtype_ = DT_INVALID;
   TensorShape shape_;
   TensorSlice wanted_;
-  // The slices that have elements of `wanted_`, the number of these, and the keys of the slices.
-  std::vector<Part> parts_;
+  // The slices that have elements of `wanted_`, their values, and the number of these elements.
+  std::vector<TensorSlice> slices_;
+  std::vector<Tensor> parts_;
   int64_t elements_ = 0;
-  std::set<std::string> seen_;
   FileCharge charge_;
 };
 
@@ -302,7 +293,7 @@ absl::Status AddFile(const std::string& path, absl::Span<OldReader* const> reade
                      const std::shared_ptr<Allocator>& allocator, RunStop* stop) {
   GRADFLOW_RETURN_IF_ERROR(CheckStop(stop));
   FileCharge charge(allocator.get());
-  GRADFLOW_ASSIGN_OR_RETURN(const TableEntries table, ReadFileTable(path, &charge));
+  GRADFLOW_ASSIGN_OR_RETURN(const TableEntries table, ReadFileTable(path, &charge, stop));
   GRADFLOW_ASSIGN_OR_RETURN(const SavedTensorSlices contents, ReadContents(table, &charge));
   for (const SavedSliceMeta& meta : contents.meta().tensor()) {
     GRADFLOW_RETURN_IF_ERROR(CheckStop(stop));
@@ -320,7 +311,8 @@ absl::Status AddFile(const std::string& path, absl::Span<OldReader* const> reade
 absl::Status AddInfo(const std::string& path, const std::shared_ptr<Allocator>& allocator,
                      std::map<std::string, Checkpoint::Info>* tensors) {
   FileCharge charge(allocator.get());
-  GRADFLOW_ASSIGN_OR_RETURN(const TableEntries table, ReadFileTable(path, &charge));
+  GRADFLOW_ASSIGN_OR_RETURN(const TableEntries table,
+                            ReadFileTable(path, &charge, /*stop=*/nullptr));
   GRADFLOW_ASSIGN_OR_RETURN(const SavedTensorSlices contents, ReadContents(table, &charge));
   for (const SavedSliceMeta& meta : contents.meta().tensor()) {
     Checkpoint::Info info;
@@ -384,6 +376,7 @@ absl::Status WriteOldCheckpoint(const std::string& path, absl::Span<const Checkp
   int64_t file_bytes = 0;
   // By name.
   std::map<std::string, SavedSliceMeta> metas;
+  std::map<std::string, std::vector<TensorSlice>> slices;
   TableEntries table;
   for (const CheckpointTensor& tensor : tensors) {
     if (tensor.name.empty()) return errors::InvalidArgument("the name of a tensor is empty");
@@ -395,12 +388,12 @@ absl::Status WriteOldCheckpoint(const std::string& path, absl::Span<const Checkp
     ShapeAndSlice part = {tensor.tensor.shape(), TensorSlice::Full(tensor.tensor.dims())};
     if (!tensor.shape_and_slice.empty()) {
       GRADFLOW_ASSIGN_OR_RETURN(part, internal::ParseShapeAndSlice(tensor.shape_and_slice));
-      GRADFLOW_ASSIGN_OR_RETURN(const TensorSlice resolved, part.slice.Resolve(part.shape));
-      if (resolved.Shape() != tensor.tensor.shape()) {
-        return errors::InvalidArgument("tensor ", OldQuoted(tensor.name), " has shape ",
-                                       tensor.tensor.shape().DebugString(), ", but its slice has ",
-                                       resolved.Shape().DebugString());
-      }
+    }
+    GRADFLOW_ASSIGN_OR_RETURN(const TensorSlice resolved, part.slice.Resolve(part.shape));
+    if (resolved.Shape() != tensor.tensor.shape()) {
+      return errors::InvalidArgument("tensor ", OldQuoted(tensor.name), " has shape ",
+                                     tensor.tensor.shape().DebugString(), ", but its slice has ",
+                                     resolved.Shape().DebugString());
     }
     GRADFLOW_RETURN_IF_ERROR(CheckRecordSize(tensor));
     // The part of the table of contents.
@@ -420,6 +413,7 @@ absl::Status WriteOldCheckpoint(const std::string& path, absl::Span<const Checkp
                                      " differ in type or shape");
     }
     part.slice.ToProto(meta.add_slice());
+    slices[tensor.name].push_back(resolved);
     SavedTensorSlices record;
     record.mutable_data()->set_name(tensor.name);
     part.slice.ToProto(record.mutable_data()->mutable_slice());
@@ -440,6 +434,11 @@ absl::Status WriteOldCheckpoint(const std::string& path, absl::Span<const Checkp
       return errors::InvalidArgument("tensor ", OldQuoted(tensor.name), " is given twice");
     }
     charge.Remove(message_bytes);
+  }
+  // Other files may have the rest of a tensor.
+  for (const auto& [name, of_tensor] : slices) {
+    GRADFLOW_RETURN_IF_ERROR(errors::Prefix(absl::StrCat("tensor ", OldQuoted(name), ": "),
+                                            internal::CheckDisjoint(of_tensor)));
   }
   SavedTensorSlices contents;
   contents.mutable_meta()->mutable_versions()->set_producer(kOldVersion);

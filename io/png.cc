@@ -4,7 +4,9 @@
 // destructors; its data are in a struct that outlives the jump.
 #include <png.h>
 
+#include <algorithm>
 #include <csetjmp>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -78,12 +80,41 @@ void Read(png_structp png, png_bytep to, size_t size) {
   state->input_size -= size;
 }
 
+// The most bytes that libpng allocates for a chunk other than pixels.
+constexpr int64_t kMaxChunkBytes = 8000000;
+
+// Chunks that do not change the pixels. libpng would keep them in memory, text decompressed.
+constexpr char kSkippedChunks[] =
+    "bKGD\0eXIf\0hIST\0iTXt\0oFFs\0pCAL\0pHYs\0sCAL\0sPLT\0tEXt\0tIME\0zTXt";
+
+// Returns what libpng allocates for the color profile of a file, at most. It keeps the profile,
+// since it corrects the gamma of known ones when it converts colors to gray.
+int64_t ProfileBytes(absl::string_view bytes) {
+  // The most that deflate makes of a byte.
+  constexpr int64_t kMaxRatio = 1032;
+  constexpr size_t kSignatureBytes = 8;
+  // The length and the type of a chunk, and its checksum.
+  constexpr size_t kHeaderBytes = 8;
+  constexpr size_t kCrcBytes = 4;
+  int64_t most = 0;
+  bytes.remove_prefix(std::min(bytes.size(), kSignatureBytes));
+  while (bytes.size() >= kHeaderBytes) {
+    const size_t length = png_get_uint_32(reinterpret_cast<png_const_bytep>(bytes.data()));
+    const absl::string_view type = bytes.substr(4, 4);
+    if (type == "IDAT") break;
+    if (type == "iCCP") most = std::max(most, kMaxRatio * static_cast<int64_t>(length));
+    bytes.remove_prefix(std::min(bytes.size(), kHeaderBytes + length + kCrcBytes));
+  }
+  return std::min(most, kMaxChunkBytes);
+}
+
 void ReadHeader(PngState* s) {
   png_set_read_fn(s->png, s, Read);
   png_set_user_limits(s->png, 0x7fffffff, 0x7fffffff);
-  // 1 stands for none: text and other chunks that are not needed are skipped. Otherwise each could
-  // be decompressed to megabytes, which nothing charges.
-  png_set_chunk_cache_max(s->png, 1);
+  png_set_chunk_malloc_max(s->png, kMaxChunkBytes);
+  png_set_keep_unknown_chunks(s->png, PNG_HANDLE_CHUNK_NEVER,
+                              reinterpret_cast<png_const_bytep>(kSkippedChunks),
+                              sizeof(kSkippedChunks) / 5);
   png_read_info(s->png, s->info);
   png_get_IHDR(s->png, s->info, &s->columns, &s->rows, &s->bit_depth, &s->color_type, nullptr,
                nullptr, nullptr);
@@ -195,6 +226,8 @@ absl::Status DecodePng(absl::string_view bytes, int channels, int bits, ImageMem
   s.input_size = bytes.size();
   s.channels = channels;
   s.bits = bits;
+  const int64_t state_bytes = kDecoderBytes + ProfileBytes(bytes);
+  GRADFLOW_RETURN_IF_ERROR(memory.charge(state_bytes));
   // Destroyed on each return, never by a jump.
   const auto cleanup = absl::MakeCleanup([&s] {
     if (s.png != nullptr) png_destroy_read_struct(&s.png, &s.info, nullptr);
@@ -213,8 +246,8 @@ absl::Status DecodePng(absl::string_view bytes, int channels, int bits, ImageMem
   size.columns = s.columns;
   size.channels = s.channels;
   // Two rows of at most eight bytes a pixel.
-  size.scratch_bytes = 16 * size.columns + (1 << 17);
-  GRADFLOW_ASSIGN_OR_RETURN(void* const data, memory(size));
+  GRADFLOW_RETURN_IF_ERROR(memory.charge(16 * size.columns + state_bytes));
+  GRADFLOW_ASSIGN_OR_RETURN(void* const data, memory.allocate(size));
   s.data = static_cast<png_byte*>(data);
   s.row_bytes = static_cast<size_t>(row) * (bits == 16 ? 2 : 1);
   if (!Run(&s, StartReading) || !Run(&s, ReadRows)) return Invalid(s);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "gradflow/core/run_stop.h"
 #include "gradflow/core/status.h"
 #include "gradflow/io/crc32c.h"
 
@@ -269,7 +270,7 @@ std::string WriteTable(const TableEntries& entries) {
 }
 
 absl::StatusOr<TableEntries> ReadTable(absl::string_view bytes, int64_t max_bytes,
-                                       FileCharge* charge) {
+                                       FileCharge* charge, RunStop* stop) {
   if (bytes.size() < kFooterBytes) return Damaged("it is too short");
   absl::string_view footer = bytes.substr(bytes.size() - kFooterBytes);
   if (Fixed(footer.substr(kFooterBytes - 8)) != kTableMagic) return Damaged("it is not a table");
@@ -284,13 +285,16 @@ absl::StatusOr<TableEntries> ReadTable(absl::string_view bytes, int64_t max_byte
   GRADFLOW_ASSIGN_OR_RETURN(const absl::string_view index,
                             ReadBlock(bytes, max_bytes, &footer, &index_scratch, nullptr));
   TableEntries entries;
-  // A key may share its beginning with the one before.
-  int64_t left = max_bytes;
+  const int64_t limit = std::min(
+      max_bytes, std::max(kMinTableLimit, kMaxTableExpansion * static_cast<int64_t>(bytes.size())));
+  int64_t left = limit;
   const auto add = [&](const std::string& key, absl::string_view value) -> absl::Status {
+    if (stop != nullptr && stop->Check()) return absl::CancelledError("the run was stopped");
     const size_t size = TableEntryBytes(key, value);
     left -= static_cast<int64_t>(size);
     if (left < 0) {
-      return errors::ResourceExhausted("the table has entries of more than ", max_bytes, " bytes");
+      return errors::ResourceExhausted("the entries of the table take more than ", limit,
+                                       " bytes, the most for a table of ", bytes.size());
     }
     GRADFLOW_RETURN_IF_ERROR(charge->Add(size));
     if (!entries.empty() && key <= entries.rbegin()->first) {

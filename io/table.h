@@ -18,6 +18,10 @@
 #include "gradflow/core/allocator.h"
 #include "gradflow/core/charge.h"
 
+namespace gradflow {
+class RunStop;
+}  // namespace gradflow
+
 #pragma GCC visibility push(default)
 namespace gradflow::internal {
 
@@ -52,13 +56,19 @@ inline constexpr size_t kParsedBytes = 40;
 // Returns the bytes of a table.
 std::string WriteTable(const TableEntries& entries);
 
+// The memory of the entries of a table for each of its bytes, at most, and for a small table. Keys
+// share their beginnings in a file, so that it may stand for any amount of memory. An entry takes
+// 20 bytes in the files of TensorFlow, and names of hundreds of characters stay below the limit.
+inline constexpr int64_t kMaxTableExpansion = 64;
+inline constexpr int64_t kMinTableLimit = int64_t{16} << 20;
+
 // Reads a whole table. The positions, lengths and checksums of all blocks are checked before use,
 // and blocks and keys must be ascending. Returns DATA_LOSS if the bytes are not a valid table,
-// UNIMPLEMENTED if a block is compressed otherwise. Keys may share their beginnings in the file:
-// returns RESOURCE_EXHAUSTED if the entries would take more than max_bytes, or more than *charge
-// allows.
+// UNIMPLEMENTED if a block is compressed otherwise; RESOURCE_EXHAUSTED if the entries would take
+// more than max_bytes, than kMaxTableExpansion allows, or than *charge allows; CANCELLED soon after
+// `stop`, which may be null, has been stopped.
 absl::StatusOr<TableEntries> ReadTable(absl::string_view bytes, int64_t max_bytes,
-                                       FileCharge* charge);
+                                       FileCharge* charge, RunStop* stop = nullptr);
 // Returns the approximate memory of an entry.
 inline size_t TableEntryBytes(absl::string_view key, absl::string_view value) {
   constexpr size_t kNodeBytes = 128;

@@ -4,6 +4,8 @@
 #include <cstring>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "gradflow/core/status.h"
 #include "gradflow/proto/tensor_slice.pb.h"
@@ -45,6 +47,160 @@ void AppendSigned(int64_t value, std::string* out) {
   for (int i = 0; i < bytes; ++i) code[i / 8] ^= static_cast<unsigned char>(0x80 >> i % 8);
   out->append(reinterpret_cast<const char*>(code), bytes);
 }
+
+// ---- Overlaps ----
+
+// Finds two slices with a common element. Cuts a large set of slices in two, again and again: at a
+// position of a dimension, into the slices with elements before it and those with elements behind
+// it. Two slices that overlap stay together in a part. Small parts, and parts that no cut makes
+// much smaller, are compared slice by slice.
+class OverlapSearch {
+ public:
+  explicit OverlapSearch(absl::Span<const TensorSlice> slices)
+      : slices_(slices), work_left_(kMinWork + kWorkPerSlice * slices.size()) {}
+
+  // Compares the slices of these indices.
+  absl::Status Run(std::vector<int32_t> members) {
+    std::vector<std::vector<int32_t>> parts;
+    parts.push_back(std::move(members));
+    while (!parts.empty()) {
+      const std::vector<int32_t> part = std::move(parts.back());
+      parts.pop_back();
+      Cut cut;
+      if (part.size() > kMaxCompared && slices_.size() > kMaxUncut)
+        GRADFLOW_RETURN_IF_ERROR(FindCut(part, &cut));
+      if (cut.dimension < 0) {
+        GRADFLOW_RETURN_IF_ERROR(CompareAll(part));
+        continue;
+      }
+      std::vector<int32_t> before;
+      std::vector<int32_t> behind;
+      for (const int32_t i : part) {
+        const TensorSlice::Extent& extent = slices_[i].extents[cut.dimension];
+        if (extent.start < cut.position) before.push_back(i);
+        if (extent.start + extent.length > cut.position) behind.push_back(i);
+      }
+      parts.push_back(std::move(behind));
+      parts.push_back(std::move(before));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  // Comparisons of two slices, about. All pairs of kMaxUncut slices are fewer than the minimum.
+  static constexpr size_t kMinWork = size_t{1} << 22;
+  static constexpr size_t kWorkPerSlice = 256;
+  // Sets of at most this size are not cut.
+  static constexpr size_t kMaxUncut = 1000;
+  // Parts of a larger set of at most this size are not cut.
+  static constexpr size_t kMaxCompared = 16;
+
+  struct Cut {
+    // -1 if there is none.
+    int dimension = -1;
+    int64_t position = 0;
+    // The sizes of both parts together.
+    size_t total = 0;
+  };
+
+  absl::Status Spend(size_t work) {
+    if (work > work_left_) {
+      return errors::ResourceExhausted("its ", slices_.size(), " slices are too many to compare");
+    }
+    work_left_ -= work;
+    return absl::OkStatus();
+  }
+
+  // Finds the cut whose parts have the fewest slices together, and neither of them almost all.
+  // Takes the first dimension that few slices cross.
+  absl::Status FindCut(const std::vector<int32_t>& part, Cut* best) {
+    // Sorting takes longer than a comparison.
+    constexpr size_t kSortWork = 8;
+    const size_t size = part.size();
+    const size_t max_size = size - size / 5;
+    std::vector<int64_t> starts(size);
+    std::vector<int64_t> ends(size);
+    const int dims = static_cast<int>(slices_[part[0]].extents.size());
+    for (int d = 0; d < dims; ++d) {
+      GRADFLOW_RETURN_IF_ERROR(Spend(size));
+      for (size_t i = 0; i < size; ++i) {
+        const TensorSlice::Extent& extent = slices_[part[i]].extents[d];
+        starts[i] = extent.start;
+        ends[i] = extent.start + extent.length;
+      }
+      if (*std::max_element(starts.begin(), starts.end()) <
+          *std::min_element(ends.begin(), ends.end())) {
+        continue;  // all slices have a common position
+      }
+      GRADFLOW_RETURN_IF_ERROR(Spend(kSortWork * size));
+      std::sort(starts.begin(), starts.end());
+      std::sort(ends.begin(), ends.end());
+      // The number of slices that end at the position or before it.
+      size_t ended = 0;
+      for (size_t before = 1; before <= max_size; ++before) {
+        if (starts[before] == starts[before - 1]) continue;
+        while (ended < size && ends[ended] <= starts[before]) ++ended;
+        const size_t total = before + (size - ended);
+        if (size - ended <= max_size && (best->dimension < 0 || total < best->total)) {
+          *best = {d, starts[before], total};
+        }
+      }
+      if (best->dimension >= 0 && best->total <= size + size / 8) break;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CompareAll(const std::vector<int32_t>& part) {
+    for (size_t i = 0; i < part.size(); ++i) {
+      GRADFLOW_RETURN_IF_ERROR(Spend(i));
+      for (size_t k = 0; k < i; ++k) {
+        const TensorSlice& a = slices_[part[k]];
+        const TensorSlice& b = slices_[part[i]];
+        if (!Overlap(a, b)) continue;
+        return errors::InvalidArgument("slices '", a.DebugString(), "' and '", b.DebugString(),
+                                       "' overlap");
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  static bool Overlap(const TensorSlice& a, const TensorSlice& b) {
+    for (size_t d = 0; d < a.extents.size(); ++d) {
+      const TensorSlice::Extent& x = a.extents[d];
+      const TensorSlice::Extent& y = b.extents[d];
+      if (x.start + x.length <= y.start || y.start + y.length <= x.start) return false;
+    }
+    return true;
+  }
+
+  const absl::Span<const TensorSlice> slices_;
+  size_t work_left_;
+};
+
+// Returns an element of `whole` that no slice has. REQUIRES: the slices are disjoint and have fewer
+// elements of `whole` than it has
+std::vector<int64_t> UncoveredElement(absl::Span<const TensorSlice> slices,
+                                      const TensorSlice& whole) {
+  TensorSlice region = whole;
+  for (size_t d = 0; d < region.extents.size(); ++d) {
+    TensorSlice::Extent& extent = region.extents[d];
+    while (extent.length > 1) {
+      const TensorSlice::Extent both = extent;
+      extent.length /= 2;
+      int64_t covered = 0;
+      for (const TensorSlice& slice : slices) covered += NumCommonElements(slice, region);
+      if (covered == region.Shape().num_elements()) {
+        extent = {both.start + extent.length, both.length - extent.length};
+      }
+    }
+  }
+  std::vector<int64_t> element;
+  for (const TensorSlice::Extent& extent : region.extents) element.push_back(extent.start);
+  return element;
+}
+
+// Texts of many dimensions are cut.
+constexpr size_t kMaxTextBytes = 200;
 
 }  // namespace
 
@@ -96,6 +252,17 @@ TensorShape TensorSlice::Shape() const {
   DimVector dims;
   for (const Extent& extent : extents) dims.push_back(extent.length);
   return TensorShape(dims);
+}
+
+std::string TensorSlice::DebugString() const {
+  std::string text = absl::StrJoin(extents, ":", [](std::string* out, const Extent& extent) {
+    if (extent.length < 0) {
+      out->push_back('-');
+    } else {
+      absl::StrAppend(out, extent.start, ",", extent.length);
+    }
+  });
+  return errors::Printable(text, kMaxTextBytes);
 }
 
 absl::StatusOr<ShapeAndSlice> ParseShapeAndSlice(absl::string_view text) {
@@ -153,6 +320,29 @@ int64_t NumCommonElements(const TensorSlice& a, const TensorSlice& b) {
     count *= static_cast<uint64_t>(size);
   }
   return static_cast<int64_t>(count);
+}
+
+absl::Status CheckDisjoint(absl::Span<const TensorSlice> slices) {
+  std::vector<int32_t> members;
+  for (size_t i = 0; i < slices.size(); ++i) {
+    // Slices without elements overlap nothing.
+    const bool is_empty =
+        std::any_of(slices[i].extents.begin(), slices[i].extents.end(),
+                    [](const TensorSlice::Extent& extent) { return extent.length == 0; });
+    if (!is_empty) members.push_back(static_cast<int32_t>(i));
+  }
+  return OverlapSearch(slices).Run(std::move(members));
+}
+
+absl::Status CheckTiling(absl::Span<const TensorSlice> slices, const TensorSlice& whole) {
+  GRADFLOW_RETURN_IF_ERROR(CheckDisjoint(slices));
+  // The sum proves the coverage because no element is counted twice.
+  int64_t covered = 0;
+  for (const TensorSlice& slice : slices) covered += NumCommonElements(slice, whole);
+  if (covered == whole.Shape().num_elements()) return absl::OkStatus();
+  const std::string element = absl::StrJoin(UncoveredElement(slices, whole), ",");
+  return errors::InvalidArgument("the slices do not cover element [",
+                                 errors::Printable(element, kMaxTextBytes), "]");
 }
 
 int64_t CopySlice(const Tensor& from, const TensorSlice& from_slice, const TensorSlice& to_slice,

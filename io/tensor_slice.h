@@ -5,6 +5,7 @@
 #ifndef GRADFLOW_IO_TENSOR_SLICE_H_
 #define GRADFLOW_IO_TENSOR_SLICE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "gradflow/core/tensor.h"
 #include "gradflow/core/tensor_shape.h"
 
@@ -42,6 +44,8 @@ struct TensorSlice {
   TensorShape Shape() const;
   // Returns true if the slice, which Resolve() returned, is all of a tensor of this shape.
   bool IsFull(const TensorShape& shape) const { return Shape() == shape; }
+  // Returns the text of the slice, "0,2:-". Long texts are cut.
+  std::string DebugString() const;
 };
 
 // The parsed text of a shape and slice.
@@ -57,6 +61,20 @@ std::string EncodeSliceKey(absl::string_view name, const TensorSlice& slice);
 // Returns the number of elements that two slices of a tensor have in common. REQUIRES: both have
 // lengths
 int64_t NumCommonElements(const TensorSlice& a, const TensorSlice& b);
+
+// Returns OK if no two slices of a tensor have a common element. Otherwise returns INVALID_ARGUMENT
+// and names two slices that overlap. Returns RESOURCE_EXHAUSTED if the slices are too many to
+// compare: sets of up to 1,000 slices never are, and neither are grids of any size.
+// REQUIRES: the slices have lengths
+absl::Status CheckDisjoint(absl::Span<const TensorSlice> slices);
+// Returns OK if no two slices overlap and each element of `whole` is in a slice. Otherwise returns
+// the errors of CheckDisjoint(), or INVALID_ARGUMENT with an element that no slice has. The time is
+// bounded as in CheckDisjoint(). REQUIRES: the slices and `whole` have lengths
+absl::Status CheckTiling(absl::Span<const TensorSlice> slices, const TensorSlice& whole);
+// Returns the approximate memory of a slice in a vector, and of the functions above for it.
+constexpr size_t TensorSliceBytes(int dims) {
+  return 128 + sizeof(TensorSlice::Extent) * static_cast<size_t>(dims);
+}
 
 // Copies the elements of `from`, the slice `from_slice` of a tensor, that are in `to_slice` to
 // `to`. Returns their number. REQUIRES: both slices have lengths, and the tensors the shapes of the

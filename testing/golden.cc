@@ -52,13 +52,29 @@ absl::Status CannotRead(const fs::path& path, const std::error_code& error) {
   return errors::NotFound("'", path.string(), "': cannot read: ", error.message());
 }
 
-// Returns the paths of the entries of `folder` at any depth, sorted.
-absl::StatusOr<std::vector<fs::path>> Contents(const fs::path& folder) {
+using Clock = std::chrono::steady_clock;
+
+// Returns the end of the work that begins now.
+Clock::time_point DeadlineOf(const GoldenOptions& options) {
+  const Clock::time_point limit = options.graph_limits.deadline;
+  if (options.timeout_ms <= 0) return limit;
+  return std::min(limit, Clock::now() + std::chrono::milliseconds(options.timeout_ms));
+}
+
+// Returns the paths of the entries of `folder` at any depth, sorted, but not of those behind links.
+// Returns DEADLINE_EXCEEDED after the deadline, and RESOURCE_EXHAUSTED if there are more than
+// `max_entries`.
+absl::StatusOr<std::vector<fs::path>> Contents(const fs::path& folder, size_t max_entries,
+                                               Clock::time_point deadline) {
   std::vector<fs::path> paths;
   std::error_code error;
-  // Does not follow links to folders, which could form cycles.
   for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end;
        it.increment(error)) {
+    if (Clock::now() > deadline) return Watchdog::DeadlineError();
+    if (paths.size() == max_entries) {
+      return errors::ResourceExhausted("'", folder.string(), "' has more than ", max_entries,
+                                       " files and folders");
+    }
     paths.push_back(it->path());
   }
   if (error) return CannotRead(folder, error);
@@ -66,25 +82,45 @@ absl::StatusOr<std::vector<fs::path>> Contents(const fs::path& folder) {
   return paths;
 }
 
-// Returns the .npy files under `folder`, as {tensor name, path}. Returns none if the folder does
-// not exist.
+// Returns INVALID_ARGUMENT if `path`, which is in the case `folder`, is a link that leaves the
+// case.
+absl::Status CheckInside(const fs::path& folder, const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_symlink(path, error)) return absl::OkStatus();
+  const fs::path root = fs::canonical(folder, error);
+  const fs::path target = error ? fs::path() : fs::canonical(path, error);
+  if (!error) {
+    const fs::path inside = target.lexically_relative(root);
+    if (!inside.empty() && *inside.begin() != "..") return absl::OkStatus();
+  }
+  return errors::InvalidArgument("'", path.lexically_relative(folder).generic_string(),
+                                 "' is a link that leaves the case");
+}
+
+// Returns the .npy files in the folder `name` of a case, as {tensor name, path}. Returns none if
+// the folder does not exist.
 absl::StatusOr<std::vector<std::pair<std::string, std::string>>> TensorFiles(
-    const fs::path& folder) {
+    const fs::path& root, const char* name, Clock::time_point deadline) {
   std::vector<std::pair<std::string, std::string>> files;
+  const fs::path folder = root / name;
   std::error_code ignored;
   if (!fs::exists(folder, ignored)) return files;
-  GRADFLOW_ASSIGN_OR_RETURN(const std::vector<fs::path> paths, Contents(folder));
+  GRADFLOW_RETURN_IF_ERROR(CheckInside(root, folder));
+  constexpr size_t kMaxEntries = 10000;
+  GRADFLOW_ASSIGN_OR_RETURN(const std::vector<fs::path> paths,
+                            Contents(folder, kMaxEntries, deadline));
   for (const fs::path& path : paths) {
     if (path.extension() != fs::path(std::string(kExtension)) || !IsFile(path)) continue;
-    GRADFLOW_ASSIGN_OR_RETURN(std::string name,
+    GRADFLOW_ASSIGN_OR_RETURN(std::string tensor,
                               GoldenTensorName(path.lexically_relative(folder).generic_string()));
-    files.emplace_back(std::move(name), path.string());
+    files.emplace_back(std::move(tensor), path.string());
   }
   return files;
 }
 
-// Reads a tensor of type `dtype` from a file. Converts uint16 to bfloat16.
-absl::StatusOr<Tensor> ReadAs(const std::string& file, DataType dtype) {
+// Reads a tensor of type `dtype` from a file of a case. Converts uint16 to bfloat16.
+absl::StatusOr<Tensor> ReadAs(const std::string& folder, const std::string& file, DataType dtype) {
+  GRADFLOW_RETURN_IF_ERROR(CheckInside(folder, file));
   GRADFLOW_ASSIGN_OR_RETURN(Tensor tensor, ReadNpy(file));
   if (dtype != DT_BFLOAT16 || tensor.dtype() != DT_UINT16) return tensor;
   GRADFLOW_ASSIGN_OR_RETURN(Tensor result, Tensor::Allocate(DT_BFLOAT16, tensor.shape()));
@@ -111,18 +147,18 @@ absl::StatusOr<std::string> ReadSideFile(const std::string& path) {
 class Case {
  public:
   Case(std::string folder, const GoldenOptions& options, const Registry& registry)
-      : folder_(std::move(folder)), options_(options), registry_(registry) {
-    if (options.timeout_ms > 0) {
-      deadline_ = Clock::now() + std::chrono::milliseconds(options.timeout_ms);
-    }
-  }
+      : folder_(std::move(folder)),
+        options_(options),
+        registry_(registry),
+        deadline_(DeadlineOf(options)) {}
 
   absl::Status Load() {
     const std::string file = GraphFile(folder_);
     if (file.empty()) return errors::NotFound("neither graph.pb nor graph.pbtxt exists");
+    GRADFLOW_RETURN_IF_ERROR(CheckInside(folder_, file));
     SessionOptions session_options;
     session_options.graph_limits = options_.graph_limits;
-    session_options.graph_limits.deadline = std::min(options_.graph_limits.deadline, deadline_);
+    session_options.graph_limits.deadline = deadline_;
     session_options.tensor_memory_limit_bytes = options_.memory_limit_bytes;
     session_options.config.set_intra_op_parallelism_threads(options_.threads);
     session_options.config.set_inter_op_parallelism_threads(options_.threads);
@@ -131,12 +167,12 @@ class Case {
     GRADFLOW_RETURN_IF_ERROR(CheckFileWrites(def));
     GRADFLOW_RETURN_IF_ERROR(session_->Create(std::move(def)));
     watchdog_.emplace(session_.get(), deadline_);
-    GRADFLOW_ASSIGN_OR_RETURN(const auto feeds, TensorFiles(fs::path(folder_) / "feeds"));
+    GRADFLOW_ASSIGN_OR_RETURN(const auto feeds, TensorFiles(folder_, "feeds", deadline_));
     for (const auto& [name, feed_file] : feeds) {
-      GRADFLOW_ASSIGN_OR_RETURN(Tensor value, ReadAs(feed_file, TypeOf(name)));
+      GRADFLOW_ASSIGN_OR_RETURN(Tensor value, ReadAs(folder_, feed_file, TypeOf(name)));
       feeds_.emplace_back(name, std::move(value));
     }
-    GRADFLOW_ASSIGN_OR_RETURN(expected_, TensorFiles(fs::path(folder_) / "expected"));
+    GRADFLOW_ASSIGN_OR_RETURN(expected_, TensorFiles(folder_, "expected", deadline_));
     return ReadTolerances();
   }
 
@@ -161,7 +197,7 @@ class Case {
     result.outputs = static_cast<int>(outputs.size());
     for (size_t i = 0; i < outputs.size(); ++i) {
       GRADFLOW_ASSIGN_OR_RETURN(const Tensor expected,
-                                ReadAs(expected_[i].second, outputs[i].dtype()));
+                                ReadAs(folder_, expected_[i].second, outputs[i].dtype()));
       TensorDiff diff =
           DiffTensors(outputs[i], expected, ToleranceOf(fetches[i], outputs[i].dtype()));
       if (!diff.ok()) result.differences.push_back({fetches[i], std::move(diff)});
@@ -188,8 +224,6 @@ class Case {
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   absl::Status Run(const std::vector<std::string>& fetches, std::vector<Tensor>* outputs) const {
     RunOptions run_options;
     if (deadline_ != Clock::time_point::max()) {
@@ -219,6 +253,7 @@ class Case {
   absl::Status ReadTolerances() {
     const std::string path = (fs::path(folder_) / "tolerance.txt").string();
     if (!IsFile(path)) return absl::OkStatus();
+    GRADFLOW_RETURN_IF_ERROR(CheckInside(folder_, path));
     const absl::StatusOr<std::string> text = ReadSideFile(path);
     if (!text.ok()) return errors::Prefix("tolerance.txt: ", text.status());
     absl::StatusOr<GoldenTolerances> tolerances = ParseGoldenTolerances(*text);
@@ -262,7 +297,7 @@ class Case {
   const std::string folder_;
   const GoldenOptions options_;
   const Registry& registry_;
-  Clock::time_point deadline_ = Clock::time_point::max();
+  const Clock::time_point deadline_;
   std::unique_ptr<Session> session_;
   // Ends planning, too.
   std::optional<Watchdog> watchdog_;
@@ -322,11 +357,18 @@ std::string GoldenResult::Text() const {
   return text;
 }
 
-absl::StatusOr<std::vector<std::string>> FindGoldenCases(const std::string& folder) {
+absl::StatusOr<std::vector<std::string>> FindGoldenCases(const std::string& folder,
+                                                         const GoldenOptions& options) {
   if (!GraphFile(folder).empty()) return std::vector<std::string>{folder};
-  GRADFLOW_ASSIGN_OR_RETURN(const std::vector<fs::path> paths, Contents(folder));
+  constexpr size_t kMaxEntries = 100000;
+  const Clock::time_point deadline = DeadlineOf(options);
+  GRADFLOW_ASSIGN_OR_RETURN(const std::vector<fs::path> paths,
+                            Contents(folder, kMaxEntries, deadline));
   std::vector<std::string> cases;
   for (const fs::path& path : paths) {
+    if (Clock::now() > deadline) return Watchdog::DeadlineError();
+    std::error_code ignored;
+    if (!fs::is_directory(fs::symlink_status(path, ignored))) continue;
     if (!GraphFile(path).empty()) cases.push_back(path.string());
   }
   if (cases.empty()) {

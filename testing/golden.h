@@ -36,7 +36,8 @@ struct GoldenOptions {
   int threads = 0;
   // The most bytes of tensors at a time; 0 for no limit.
   int64_t memory_limit_bytes = 0;
-  // Milliseconds for the import, the planning and the run of a case; 0 for no limit.
+  // Milliseconds for the search for cases, and for the import, the planning and the run of a case;
+  // 0 for no limit.
   int64_t timeout_ms = 0;
   // Limits of the graph.
   GraphLimits graph_limits;
@@ -65,12 +66,16 @@ struct GoldenResult {
 };
 
 // Returns the cases in `folder`: itself if it has a graph, otherwise its subfolders at any depth
-// that have one, sorted by name. Returns NOT_FOUND if there are none.
-absl::StatusOr<std::vector<std::string>> FindGoldenCases(const std::string& folder);
+// that have one, sorted by name. Follows no links below `folder`. Returns NOT_FOUND if there are
+// none, DEADLINE_EXCEEDED if the search takes too long, and RESOURCE_EXHAUSTED if there are more
+// than 100,000 files and folders.
+absl::StatusOr<std::vector<std::string>> FindGoldenCases(const std::string& folder,
+                                                         const GoldenOptions& options = {});
 
 // Runs a case and compares its outputs with the expected ones. Returns FAILED_PRECONDITION if none
-// is expected, INVALID_ARGUMENT if the tolerance in ulps is negative, and errors of the files, the
-// graph and the run. Errors name the folder.
+// is expected, INVALID_ARGUMENT if the tolerance in ulps is negative or if a file is a link that
+// leaves the case, RESOURCE_EXHAUSTED if feeds/ or expected/ has more than 10,000 files and
+// folders, and errors of the files, the graph and the run. Errors name the folder.
 absl::StatusOr<GoldenResult> RunGoldenCase(const std::string& folder,
                                            const GoldenOptions& options = {},
                                            const Registry& registry = GlobalRegistry());

@@ -41,6 +41,9 @@ class Watchdog {
   // Returns `status`, or DEADLINE_EXCEEDED if it is the error of a session that this has closed.
   absl::Status Explain(absl::Status status) const {
     if (!absl::IsCancelled(status) || !has_closed_) return status;
+    return DeadlineError();
+  }
+  static absl::Status DeadlineError() {
     return absl::DeadlineExceededError("the time limit (--timeout) is over");
   }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,8 @@ std::string TypeAndShape(const Checkpoint::Info& info) {
 
 absl::Status List(const Checkpoint& checkpoint, std::ostream& out) {
   double elements = 0;
-  const std::vector<std::string> names = checkpoint.Names();
-  for (const std::string& name : names) {
+  const std::vector<absl::string_view> names = checkpoint.NameViews();
+  for (const absl::string_view name : names) {
     GRADFLOW_ASSIGN_OR_RETURN(const Checkpoint::Info info, checkpoint.Find(name));
     elements += static_cast<double>(info.shape.num_elements());
     out << errors::Printable(name) << ": " << TypeAndShape(info) << "\n";
@@ -59,13 +60,13 @@ std::string Difference(const Tensor& a, const Tensor& b) {
 }
 
 absl::Status Diff(const Checkpoint& a, const Checkpoint& b, std::ostream& out) {
-  const std::vector<std::string> names_a = a.Names();
-  const std::vector<std::string> names_b = b.Names();
-  std::vector<std::string> names;
+  const std::vector<absl::string_view> names_a = a.NameViews();
+  const std::vector<absl::string_view> names_b = b.NameViews();
+  std::vector<absl::string_view> names;
   std::set_union(names_a.begin(), names_a.end(), names_b.begin(), names_b.end(),
                  std::back_inserter(names));
   int different = 0;
-  for (const std::string& name : names) {
+  for (const absl::string_view name : names) {
     const absl::StatusOr<Checkpoint::Info> in_a = a.Find(name);
     const absl::StatusOr<Checkpoint::Info> in_b = b.Find(name);
     std::string text;

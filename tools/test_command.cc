@@ -55,7 +55,8 @@ absl::Status TestCommand(const TestFlags& flags, std::ostream& out) {
   GRADFLOW_ASSIGN_OR_RETURN(const GoldenOptions options, MakeOptions(flags));
   std::vector<std::string> cases;
   for (const std::string& folder : flags.folders) {
-    GRADFLOW_ASSIGN_OR_RETURN(const std::vector<std::string> found, FindGoldenCases(folder));
+    GRADFLOW_ASSIGN_OR_RETURN(const std::vector<std::string> found,
+                              FindGoldenCases(folder, options));
     cases.insert(cases.end(), found.begin(), found.end());
   }
   int failed = 0;

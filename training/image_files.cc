@@ -106,7 +106,9 @@ absl::StatusOr<Decoded> DecodeFile(const std::string& path, const ImageOptions& 
   std::string bytes(size, '\0');
   GRADFLOW_RETURN_IF_ERROR(internal::ReadAt(file.get(), 0, bytes.data(), size));
   Decoded decoded;
-  const auto memory = [&](const ImageSize& image) -> absl::StatusOr<void*> {
+  // The working memory is bounded by max_pixels, too.
+  const auto charge = [](int64_t) { return absl::OkStatus(); };
+  const auto allocate = [&](const ImageSize& image) -> absl::StatusOr<void*> {
     // The decoder has checked that the number of elements fits int32.
     if (image.rows * image.columns > options.max_pixels) {
       return errors::ResourceExhausted("the image has ", image.rows, " x ", image.columns,
@@ -120,12 +122,12 @@ absl::StatusOr<Decoded> DecodeFile(const std::string& path, const ImageOptions& 
   absl::Status status;
   switch (internal::ImageFormatOf(bytes)) {
     case ImageFormat::kPng:
-      status = internal::DecodePng(bytes, options.channels, 8, memory);
+      status = internal::DecodePng(bytes, options.channels, 8, {charge, allocate});
       break;
     case ImageFormat::kJpeg: {
       internal::JpegOptions jpeg;
       jpeg.channels = options.channels;
-      status = internal::DecodeJpeg(bytes, jpeg, memory);
+      status = internal::DecodeJpeg(bytes, jpeg, {charge, allocate});
       break;
     }
     default:

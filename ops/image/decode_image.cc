@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "gradflow/core/charge.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
@@ -148,17 +149,18 @@ class DecodeImage final : public OpKernel {
     const DataType decoded_type = is_wide ? DT_UINT16 : DT_UINT8;
     Tensor* output = nullptr;
     Tensor decoded;
-    Tensor scratch;
-    const auto memory = [&](const ImageSize& size) -> absl::StatusOr<void*> {
+    Charge working_memory(ctx.allocator().get());
+    const auto charge = [&](int64_t bytes) {
+      return working_memory.Set(static_cast<double>(bytes), "the decoder of an image");
+    };
+    const auto allocate = [&](const ImageSize& size) -> absl::StatusOr<void*> {
       GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, Shape(format, size));
-      // Charges what the decoder takes, by memory that nothing touches.
-      GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_INT8, {size.scratch_bytes}, &scratch));
       GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &output));
       if (dtype_ == decoded_type) return output->raw_data();
       GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(decoded_type, shape, &decoded));
       return decoded.raw_data();
     };
-    GRADFLOW_RETURN_IF_ERROR(DecodeTo(ctx, bytes, format, is_wide ? 16 : 8, memory));
+    GRADFLOW_RETURN_IF_ERROR(DecodeTo(ctx, bytes, format, is_wide ? 16 : 8, {charge, allocate}));
     if (dtype_ != decoded_type) Convert(ctx, decoded, output);
     return absl::OkStatus();
   }

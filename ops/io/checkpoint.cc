@@ -152,7 +152,7 @@ absl::Status RestoreV2(KernelContext& ctx) {
   GRADFLOW_RETURN_IF_ERROR(CheckCount(ctx, 2, "shape_and_slices", ctx.num_outputs()));
   const auto names = ctx.input(1).span<tstring>();
   const auto slices = ctx.input(2).span<tstring>();
-  const absl::StatusOr<Checkpoint> checkpoint = Checkpoint::Open(prefix, ctx.allocator());
+  const absl::StatusOr<Checkpoint> checkpoint = Checkpoint::Open(prefix, ctx.allocator(), ctx.run().stop);
   if (absl::IsNotFound(checkpoint.status())) {
     // The prefix may be a file of the old format.
     const absl::Status status = RestoreOld(ctx, prefix);

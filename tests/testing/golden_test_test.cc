@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
@@ -257,6 +258,63 @@ TEST_F(GoldenCaseTest, AreFoundAtAnyDepth) {
   EXPECT_THAT(FindGoldenCases(File("case/feeds")),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("contain graph.pb")));
   EXPECT_THAT(FindGoldenCases(File("none")), StatusIs(absl::StatusCode::kNotFound));
+}
+
+// A link to a folder with cases, and a cycle of links.
+TEST_F(GoldenCaseTest, AreNotFoundBehindLinks) {
+  MakeCase("outside/a");
+  fs::create_directories(File("inside/b"));
+  fs::create_directory_symlink(File("outside"), File("inside/link"));
+  fs::create_directory_symlink(File("outside/a"), File("inside/case"));
+  fs::create_directory_symlink(File("inside"), File("inside/b/cycle"));
+  EXPECT_THAT(FindGoldenCases(File("inside")), StatusIs(absl::StatusCode::kNotFound));
+  // The caller may name a link.
+  EXPECT_THAT(FindGoldenCases(File("inside/link")),
+              IsOkAndHolds(ElementsAre(File("inside/link/a"))));
+}
+
+TEST_F(GoldenCaseTest, AreFoundBeforeTheDeadline) {
+  GoldenOptions options;
+  options.graph_limits.deadline = std::chrono::steady_clock::time_point::min();
+  EXPECT_THAT(FindGoldenCases(folder(), options),
+              StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("--timeout")));
+}
+
+TEST_F(GoldenCaseTest, HaveALimitedNumberOfFiles) {
+  Expect("y.npy", AsTensor<float>({2, -6}));
+  fs::create_directories(File("case/feeds/many"));
+  for (int i = 0; i < 10000; ++i) WriteFile(File("case/feeds/many/" + std::to_string(i)), "");
+  EXPECT_THAT(RunGoldenCase(File("case")),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("/feeds' has more than 10000 files and folders")));
+}
+
+// The target of each link is a valid file, which would make the case pass.
+TEST_F(GoldenCaseTest, ReadNoFilesOutside) {
+  Expect("y.npy", AsTensor<float>({2, -6}));
+  WriteFile(File("case/tolerance.txt"), "exact");
+  EXPECT_THAT(RunGoldenCase(File("case")), IsOk());
+  for (const char* name :
+       {"graph.pbtxt", "tolerance.txt", "feeds/in/x.npy", "expected/y.npy", "feeds", "expected"}) {
+    SCOPED_TRACE(name);
+    const std::string path = File(std::string("case/") + name);
+    fs::rename(path, File("outside"));
+    for (const std::string& target : {File("outside"), std::string("../outside")}) {
+      // A relative link is relative to its folder.
+      if (target[0] == '.' && std::string(name).find('/') != std::string::npos) continue;
+      fs::create_symlink(target, path);
+      EXPECT_THAT(RunGoldenCase(File("case")),
+                  StatusIs(absl::StatusCode::kInvalidArgument,
+                           HasSubstr(absl::StrCat("'", name, "' is a link that leaves the case"))));
+      fs::remove(path);
+    }
+    // A link within the case is followed.
+    fs::rename(File("outside"), File("case/inside"));
+    fs::create_symlink(File("case/inside"), path);
+    EXPECT_THAT(RunGoldenCase(File("case")), IsOk());
+    fs::remove(path);
+    fs::rename(File("case/inside"), path);
+  }
 }
 
 TEST_F(GoldenCaseTest, HaveNamesForGoogleTest) {

@@ -20,6 +20,7 @@
 #include "gradflow/testing/tensor_matchers.h"
 #include "gradflow/testing/tensors.h"
 #include "gradflow/training/variables.h"
+#include "tests/testing/checkpoint_edits.h"
 #include "tests/tools/command_line_fixture.h"
 
 namespace gradflow {
@@ -109,6 +110,34 @@ TEST_F(CheckpointCommandTest, TakesATensorOut) {
                 "INVALID_ARGUMENT", HasSubstr("string"));
   EXPECT_FALSE(FileExists(File("x2.npy")));
   EXPECT_EQ(Gradflow({"checkpoint", File("m"), "-o", File("t.npy")}).exit_code, 2);
+}
+
+// Slices that have as many elements as the tensor, but one of them twice.
+TEST_F(CheckpointCommandTest, RejectsSlicesThatOverlap) {
+  GRADFLOW_ASSERT_OK(WriteCheckpoint(File("s"), {{"w", AsTensor<float>({1, 2}), "4 0,2"},
+                                                 {"w", AsTensor<float>({3, 4}), "4 2,2"}}));
+  testing::MoveSlice(File("s.index"), "w", 2, 1);
+  ExpectFailure(Gradflow({"checkpoint", File("s"), "--tensor", "w"}), "DATA_LOSS",
+                HasSubstr("tensor 'w': slices '0,2' and '1,2' overlap"));
+  ExpectFailure(Gradflow({"checkpoint", File("s"), "--diff", File("s")}), "DATA_LOSS",
+                HasSubstr("tensor 'w': slices '0,2' and '1,2' overlap"));
+}
+
+// An index of 680 KB whose names share their beginnings, and would take 1 GB.
+TEST_F(CheckpointCommandTest, LimitsTheMemoryOfNames) {
+  GRADFLOW_ASSERT_OK(WriteCheckpoint(File("n"), {{"w", AsScalar<float>(1), ""}}));
+  testing::ExpandKeys(File("n.index"), /*key_bytes=*/640000, /*entries=*/1600);
+  EXPECT_LT(std::filesystem::file_size(File("n.index")), 700000u);
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"checkpoint", File("n")},
+        {"checkpoint", File("m"), "--diff", File("n")},
+        {"checkpoint", File("n"), "--tensor", "w"}}) {
+    const ProcessResult result = Gradflow(arguments);
+    ExpectFailure(result, "RESOURCE_EXHAUSTED", HasSubstr("the most for a table of"));
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    EXPECT_LT(result.peak_bytes, int64_t{200} << 20);
+#endif
+  }
 }
 
 TEST_F(CheckpointCommandTest, ComparesCheckpoints) {

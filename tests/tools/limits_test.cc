@@ -18,6 +18,7 @@
 #include "gradflow/ops/standard_ops.h"
 #include "gradflow/proto/graph.pb.h"
 #include "gradflow/testing/status_matchers.h"
+#include "tests/testing/image_files.h"
 #include "tests/tools/command_line_fixture.h"
 
 namespace gradflow {
@@ -267,6 +268,21 @@ TEST_F(CommandLimitsTest, ConvertWritesNoTextManyTimesItsInput) {
   ExpectFailure(Run({"convert", Write("graph.pb", graph), text}), "INVALID_ARGUMENT",
                 HasSubstr("the text would have more than"));
   EXPECT_FALSE(FileExists(text));
+}
+
+// ---- Images ----
+
+// A lossless WebP image of 295 KB, whose prefix codes would take 0.8 GB.
+TEST_F(CommandLimitsTest, PrefixCodesOfImagesAreCharged) {
+  GraphDef graph;
+  AddConst("contents", DT_STRING, {}, &graph)
+      ->add_string_val(
+          WebPFile({LosslessWebPChunk(1024, 1024, LosslessWebPData(1024, 1024, 65536, 0))}));
+  NodeDef* const node = AddNode("image", "DecodeImage", &graph);
+  node->add_input("contents");
+  const std::string path = Write("image.pb", graph);
+  ExpectFailure(Run({"run", path, "--fetch", "image", "--memory-limit", "40000000"}),
+                "RESOURCE_EXHAUSTED", HasSubstr("out of memory for the decoder of an image"));
 }
 
 // ---- Golden cases ----

@@ -6,6 +6,7 @@
 #include "gradflow/ops/standard_ops.h"
 #include "gradflow/runtime/session/client_session.h"
 #include "gradflow/testing/kernel_test.h"
+#include "tests/testing/checkpoint_edits.h"
 #include "tests/testing/folder_fixture.h"
 
 namespace gradflow {
@@ -119,6 +120,63 @@ TEST_F(CheckpointOpsTest, OldFormat) {
                                TensorEq(AsTensor<float>({1, 2})))));
   EXPECT_THAT(Restore(File("o"), {"a", "c"}, {"", ""}, {DT_FLOAT, DT_FLOAT}).Run(),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("no tensor 'c'")));
+}
+
+// Slices that have as many elements as the tensor, but one of them twice.
+TEST_F(CheckpointOpsTest, SlicesThatOverlap) {
+  const auto save = [](const char* op, const std::string& path, const char* second) {
+    return OpTester(op)
+        .Input(Text(path))
+        .Input(Texts({"a", "a"}))
+        .Input(Texts({"4 0,2", second}))
+        .Input<float>({1, 2})
+        .Input<float>({3, 4})
+        .Run()
+        .status();
+  };
+  for (const char* op : {"SaveV2", "SaveSlices"}) {
+    EXPECT_THAT(save(op, File("c"), "4 1,2"),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("tensor 'a': slices '0,2' and '1,2' overlap")))
+        << op;
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder()));
+  GRADFLOW_ASSERT_OK(save("SaveV2", File("c"), "4 2,2"));
+  GRADFLOW_ASSERT_OK(save("SaveSlices", File("o"), "4 2,2"));
+  MoveSlice(File("c.index"), "a", 2, 1);
+  MoveSlice(File("o"), "a", 2, 1);
+  const auto overlap =
+      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("slices '0,2' and '1,2' overlap"));
+  EXPECT_THAT(Restore(File("c"), {"a"}, {""}, {DT_FLOAT}).Run(), overlap);
+  EXPECT_THAT(Restore(File("o"), {"a"}, {""}, {DT_FLOAT}).Run(), overlap);
+  EXPECT_THAT(OpTester("Restore")
+                  .Input(Text(File("o")))
+                  .Input(Text("a"))
+                  .Attr("dt", DT_FLOAT)
+                  .ShapeIsData()
+                  .RunOne(),
+              overlap);
+}
+
+TEST_F(CheckpointOpsTest, MergedSlicesMustNotOverlap) {
+  const auto save = [&](const std::string& name, const char* slice) {
+    GRADFLOW_ASSERT_OK(OpTester("SaveV2")
+                           .Input(Text(File(name)))
+                           .Input(Texts({"a"}))
+                           .Input(Texts({slice}))
+                           .Input<float>({1, 2})
+                           .Run());
+  };
+  save("p/1", "4 0,2");
+  save("p/2", "4 1,2");
+  EXPECT_THAT(
+      OpTester("MergeV2Checkpoints")
+          .Input(Texts({File("p/1"), File("p/2")}))
+          .Input(Text(File("merged")))
+          .Run(),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("slices '0,2' and '1,2' overlap")));
+  EXPECT_THAT(Restore(File("p/1"), {"a"}, {"4 0,2"}, {DT_FLOAT}).RunOne(),
+              TensorEq(AsTensor<float>({1, 2})));
 }
 
 // OpTester calls shape functions with values of unknown shape, too, as of a graph that was imported
