@@ -1,8 +1,8 @@
 // Products, triangular systems, and Cholesky and LU decompositions of matrices of double and
 // complex128. Each call computes on the calling thread.
 //
-// The decompositions are loops over blocks of columns, and products by the BLAS. LAPACK's solve
-// many small triangular systems, for which BLIS takes microseconds each.
+// The decompositions are loops over blocks of columns, with products by the BLAS. LAPACK's versions
+// solve many small triangular systems, which BLIS does slowly.
 #ifndef GRADFLOW_OPS_LINALG_DENSE_H_
 #define GRADFLOW_OPS_LINALG_DENSE_H_
 

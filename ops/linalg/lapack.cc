@@ -124,6 +124,25 @@ lapack_int Gees(lapack_int n, complex128* a, double* reals, double*, complex128*
                             reals, nullptr);
 }
 
+// Permutes, but does not scale: scaling would bound the error by the scaled matrix. The eigenvalues
+// are `values`, or the real and imaginary parts of `re` and `im`. `scale` has n elements.
+lapack_int Geevx(char job, lapack_int n, double* a, double* re, double* im, complex128*,
+                 double* vectors, double* scale, double* work, lapack_int size) {
+  lapack_int low = 0;
+  lapack_int high = 0;
+  double norm = 0;
+  return LAPACKE_dgeevx_work(kLayout, 'P', 'N', job, 'N', n, a, n, re, im, nullptr, n, vectors, n,
+                             &low, &high, scale, &norm, nullptr, nullptr, work, size, nullptr);
+}
+lapack_int Geevx(char job, lapack_int n, complex128* a, double* reals, double*, complex128* values,
+                 complex128* vectors, double* scale, complex128* work, lapack_int size) {
+  lapack_int low = 0;
+  lapack_int high = 0;
+  double norm = 0;
+  return LAPACKE_zgeevx_work(kLayout, 'P', 'N', job, 'N', n, a, n, values, nullptr, n, vectors, n,
+                             &low, &high, scale, &norm, nullptr, nullptr, work, size, reals);
+}
+
 lapack_int Gelsy(lapack_int m, lapack_int n, lapack_int k, double* a, double* b, lapack_int b_rows,
                  lapack_int* order, double tolerance, double* work, lapack_int size, double*) {
   lapack_int rank = 0;
@@ -277,15 +296,11 @@ absl::StatusOr<LapackWork> EigWork(int64_t n, bool vectors) {
   GRADFLOW_RETURN_IF_ERROR(CheckSize(n, n, 0));
   const char job = vectors ? 'V' : 'N';
   LapackWork work = Query<T>([&](Asked<T>* asked) {
-    if constexpr (kIsComplex<T>) {
-      return LAPACKE_zgeev_work(kLayout, 'N', job, Int(n), nullptr, Int(n), nullptr, nullptr,
-                                Int(n), nullptr, Int(n), &asked->element, kQuery, &asked->real);
-    } else {
-      return LAPACKE_dgeev_work(kLayout, 'N', job, Int(n), nullptr, Int(n), nullptr, nullptr,
-                                nullptr, Int(n), nullptr, Int(n), &asked->element, kQuery);
-    }
+    return Geevx(job, Int(n), nullptr, &asked->real, &asked->real, nullptr, nullptr, &asked->real,
+                 &asked->element, kQuery);
   });
-  work.reals = 2 * n;
+  // The parts of the eigenvalues, or a workspace; the permutation.
+  work.reals = 3 * n;
   // The parts of the eigenvectors.
   if (!kIsComplex<T> && vectors) work.reals += n * n;
   return work;
@@ -299,23 +314,21 @@ bool ComputeEig(const LapackWork& work, bool vectors, WideMatrix<T>* a,
   eigenvalues->resize(n);
   if (vectors) *eigenvectors = WideMatrix<complex128>(n, n);
   Workspace<T> space(work);
+  double* const re = space.reals.data();
+  double* const im = re + n;
+  double* const scale = im + n;
+  T* parts = nullptr;
   if constexpr (kIsComplex<T>) {
-    return Call([&] {
-             return LAPACKE_zgeev_work(kLayout, 'N', job, Int(n), a->data(), Int(n),
-                                       eigenvalues->data(), nullptr, Int(n), eigenvectors->data(),
-                                       Int(n), space.elements.data(), space.size(),
-                                       space.reals.data());
-           }) == 0;
+    parts = eigenvectors->data();
   } else {
-    const double* const re = space.reals.data();
-    const double* const im = re + n;
-    const double* const parts = im + n;
-    const lapack_int info = Call([&] {
-      return LAPACKE_dgeev_work(kLayout, 'N', job, Int(n), a->data(), Int(n), space.reals.data(),
-                                space.reals.data() + n, nullptr, Int(n), space.reals.data() + 2 * n,
-                                Int(n), space.elements.data(), space.size());
-    });
-    if (info != 0) return false;
+    parts = scale + n;
+  }
+  const lapack_int info = Call([&] {
+    return Geevx(job, Int(n), a->data(), re, im, eigenvalues->data(), parts, scale,
+                 space.elements.data(), space.size());
+  });
+  if (info != 0) return false;
+  if constexpr (!kIsComplex<T>) {
     for (int64_t j = 0; j < n; ++j) (*eigenvalues)[j] = {re[j], im[j]};
     if (!vectors) return true;
     for (int64_t j = 0; j < n; ++j) {
@@ -331,8 +344,8 @@ bool ComputeEig(const LapackWork& work, bool vectors, WideMatrix<T>* a,
       }
       ++j;
     }
-    return true;
   }
+  return true;
 }
 
 template <typename T>

@@ -70,7 +70,7 @@ absl::Status CheckTypes(const KernelContext& ctx, int n, DataType dtype);
 // Calls fn(i) for i in [0, count), concurrently. Each costs about `operations` multiplications and
 // uses `workspace_bytes` of memory of its own, which is charged to the session meanwhile. Returns
 // the error of the smallest i that has one. A run can be stopped between the calls, not within
-// Eigen.
+// LAPACK.
 absl::Status ForEachMatrix(KernelContext& ctx, int64_t count, double operations,
                            double workspace_bytes, absl::FunctionRef<absl::Status(int64_t i)> fn);
 

@@ -1,17 +1,10 @@
 #include <cmath>
 #include <complex>
 #include <cstring>
-#include <memory>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "gradflow/core/attributes.h"
-#include "gradflow/proto/graph.pb.h"
-#include "gradflow/runtime/session/session.h"
 #include "tests/ops/common/error_case.h"
 #include "tests/ops/linalg/matrices.h"
+#include "tests/ops/linalg/run_within.h"
 #include "tests/testing/constants.h"
 #include "tests/testing/op_reference.h"
 
@@ -149,48 +142,21 @@ TEST(MatrixSolve, TimesTheMatrixIsTheRightHandSide) {
   }
 }
 
-// Runs an op on one thread with so many bytes of memory, and returns its status.
-absl::Status RunWithin(int64_t bytes, const char* op, const std::vector<Tensor>& inputs) {
-  GraphDef graph;
-  NodeDef node;
-  std::vector<std::pair<std::string, Tensor>> feeds;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    feeds.emplace_back(absl::StrCat("input", i), inputs[i]);
-    node.add_input(feeds.back().first);
-    NodeDef* const input = graph.add_node();
-    input->set_name(feeds.back().first);
-    input->set_op("Placeholder");
-    AddNodeAttr("dtype", inputs[i].dtype(), input);
-  }
-  node.set_name("y");
-  node.set_op(op);
-  AddNodeAttr("T", inputs[0].dtype(), &node);
-  *graph.add_node() = node;
-  SessionOptions options;
-  options.tensor_memory_limit_bytes = bytes;
-  options.pool_limit_bytes = 0;
-  options.config.set_inter_op_parallelism_threads(1);
-  options.config.set_intra_op_parallelism_threads(1);
-  absl::StatusOr<std::unique_ptr<Session>> session = Session::Make(options);
-  GRADFLOW_EXPECT_OK(session.status());
-  GRADFLOW_EXPECT_OK((*session)->Create(graph));
-  std::vector<Tensor> outputs;
-  return (*session)->Run(feeds, {"y"}, {}, &outputs);
-}
-
-// Eigen's copies of the matrices and of the right-hand sides.
+// The copies of the matrix and of the right-hand sides, and the solution, are of double.
 TEST(MatrixSolve, ChargesItsCopies) {
   constexpr auto kExhausted = absl::StatusCode::kResourceExhausted;
   constexpr int64_t kMiB = 1 << 20;
-  const Tensor a = RegularMatrices(DT_FLOAT, {8, 8});
-  const Tensor b = RandomMatrices(DT_FLOAT, {8, 1 << 16});
-  // The output has 2 MiB. The two copies are double.
-  EXPECT_EQ(RunWithin(6 * kMiB, "MatrixSolve", {a, b}).code(), kExhausted);
-  GRADFLOW_EXPECT_OK(RunWithin(16 * kMiB, "MatrixSolve", {a, b}));
-  // The copies of a matrix have 2 MiB. One thread works on one matrix at a time.
-  const Tensor two = RegularMatrices(DT_FLOAT, {2, 256, 256});
-  EXPECT_EQ(RunWithin(3 * kMiB / 2, "MatrixInverse", {two}).code(), kExhausted);
-  GRADFLOW_EXPECT_OK(RunWithin(7 * kMiB / 2, "MatrixInverse", {two}));
+  const OpTester solve = OpTester("MatrixSolve")
+                             .Input(RegularMatrices(DT_FLOAT, {8, 8}))
+                             .Input(RandomMatrices(DT_FLOAT, {8, 1 << 16}));
+  // The output has 2 MiB, each copy 4 MiB.
+  EXPECT_EQ(RunWithin(9 * kMiB, solve).code(), kExhausted);
+  GRADFLOW_EXPECT_OK(RunWithin(11 * kMiB, solve));
+  // The output has 1 MiB, each copy of a matrix 1/2 MiB. One thread works on one matrix at a time.
+  const OpTester inverse =
+      OpTester("MatrixInverse").Input(RegularMatrices(DT_FLOAT, {4, 256, 256}));
+  EXPECT_EQ(RunWithin(9 * kMiB / 4, inverse).code(), kExhausted);
+  GRADFLOW_EXPECT_OK(RunWithin(11 * kMiB / 4, inverse));
 }
 
 TEST(Lu, OfNothing) {

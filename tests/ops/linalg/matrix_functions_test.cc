@@ -49,6 +49,40 @@ TEST(MatrixExponential, OfDiagonalizableMatrices) {
       TensorNear(AsTensor<double>({std::exp(50.0), 0, 0, std::exp(-50.0)}, {2, 2}), 0, 1e-12));
 }
 
+// Each norm has an approximant of another degree; the last two matrices are squared.
+TEST(MatrixExponential, OfRotations) {
+  for (const double angle : {1e-9, 0.01, 0.2, 0.9, 2.0, 5.0, 11.0, 100.0}) {
+    SCOPED_TRACE(angle);
+    const double c = std::cos(angle);
+    const double s = std::sin(angle);
+    const Tensor expected = AsTensor<double>({c, -s, s, c}, {2, 2});
+    EXPECT_THAT(OpTester("MatrixExponential")
+                    .Input(AsTensor<double>({0, -angle, angle, 0}, {2, 2}))
+                    .RunOne(),
+                TensorNear(expected, 2e-15 * (1 + angle), 0));
+  }
+}
+
+// Eigenvalues -1 and -17, with eigenvectors that are nearly parallel (C. Moler, C. Van Loan,
+// Nineteen dubious ways to compute the exponential of a matrix, 1978).
+TEST(MatrixExponential, OfNearlyParallelEigenvectors) {
+  const double a = std::exp(-1.0);
+  const double b = std::exp(-17.0);
+  EXPECT_THAT(
+      OpTester("MatrixExponential").Input(AsTensor<double>({-49, 24, -64, 31}, {2, 2})).RunOne(),
+      TensorNear(
+          AsTensor<double>({3 * b - 2 * a, 1.5 * (a - b), 4 * (b - a), 3 * a - 2 * b}, {2, 2}),
+          1e-13, 0));
+}
+
+TEST(MatrixExponential, OfMatricesWhoseNormOverflowsIsNan) {
+  EXPECT_THAT(
+      OpTester("MatrixExponential").Input(AsTensor<double>({1e308, 0, 1e308, 0}, {2, 2})).RunOne(),
+      TensorEq(AsTensor<double>({kNan, kNan, kNan, kNan}, {2, 2})));
+  EXPECT_THAT(OpTester("MatrixExponential").Input(AsTensor<double>({-1e308}, {1, 1})).RunOne(),
+              TensorEq(AsTensor<double>({0}, {1, 1})));
+}
+
 TEST(MatrixLogarithm, InvertsTheExponential) {
   for (const DataType dtype : {DT_COMPLEX64, DT_COMPLEX128}) {
     for (const TensorShape& shape : kFunctionShapes) {
@@ -99,6 +133,24 @@ TEST(MatrixSquareRoot, SquaredIsTheInput) {
   }
   EXPECT_THAT(OpTester("MatrixSquareRoot").Input(AsTensor<float>({4, 0, 0, 9}, {2, 2})).RunOne(),
               TensorEq(AsTensor<float>({2, 0, 0, 3}, {2, 2})));
+}
+
+// Real matrices whose eigenvalues are pairs of conjugate numbers and real numbers, and which have
+// rows of very different sizes.
+TEST(MatrixSquareRoot, OfRealAndConjugateEigenvalues) {
+  for (const int64_t n : {3, 4, 7, 50}) {
+    const Tensor x =
+        MapMatrices(RandomMatrices(DT_DOUBLE, {n, n}, 3), [n](int64_t i, int64_t j, auto e) {
+          // Large parts that are antisymmetric, and a positive diagonal.
+          using E = decltype(e);
+          if (i == j) return E(3 * n);
+          if (i / 2 == j / 2) return E(i < j ? 4 : -9);
+          return e;
+        });
+    const auto root = OpTester("MatrixSquareRoot").Input(x).RunOne();
+    GRADFLOW_ASSERT_OK(root.status());
+    EXPECT_THAT(Times(*root, *root), MatricesNear(x, 10));
+  }
 }
 
 TEST(MatrixLogarithm, OfSingularMatricesAndNanIsNan) {
