@@ -1,6 +1,6 @@
 // Decoders and encoders of image files: PNG, JPEG, GIF, WebP and BMP. Internal.
 //
-// Codecs end with CANCELLED when `stop`, which may be null, stops the run; that of WebP looks
+// Codecs end with CANCELLED when `stop`, which may be null, stops the run. The WebP decoder looks
 // between frames only. The bytes are untrusted. Decoders check sizes before they allocate, and ask
 // the caller for memory (ImageMemory). Errors are INVALID_ARGUMENT: "Invalid PNG
 // data: ...", or those of the caller's allocation.
@@ -35,7 +35,7 @@ struct ImageSize {
 
 // The source of a decoder's memory.
 struct ImageMemory {
-  // Charges the memory that the decoder takes besides the image: at least what its library
+  // Charges the working memory of the decoder, without the image: at least what its library
   // allocates at a time. Decoders call it before they allocate, and again when they know more. Each
   // call replaces the charge.
   absl::FunctionRef<absl::Status(int64_t bytes)> charge;
@@ -52,7 +52,7 @@ inline absl::Status StoppedError() { return absl::CancelledError("the run was st
 // Images have less elements than this.
 inline constexpr int64_t kMaxImageElements = int64_t{1} << 31;
 
-// Decodes to `channels` channels (0: those of the file; 1 gray, 2 gray and alpha, 3 RGB, 4 RGBA) of
+// Decodes to `channels` channels (0: as in the file; 1 gray, 2 gray and alpha, 3 RGB, 4 RGBA) of
 // `bits` bits, 8 or 16.
 absl::Status DecodePng(absl::string_view bytes, int channels, int bits, ImageMemory memory,
                        RunStop* stop = nullptr);
@@ -104,12 +104,12 @@ absl::Status EncodeJpeg(const uint8_t* elements, const ImageSize& size,
 absl::Status DecodeGif(absl::string_view bytes, bool all_frames, ImageMemory memory,
                        RunStop* stop = nullptr);
 
-// Decodes an image, or all frames of an animation, or its first. Channels are those of the file, 3
-// or 4, and must equal `channels` unless that is 0.
+// Decodes an image, or all frames of an animation, or its first. The file decides the number of
+// channels, 3 or 4, which must equal `channels` unless that is 0.
 absl::Status DecodeWebP(absl::string_view bytes, int channels, bool all_frames, ImageMemory memory,
                         RunStop* stop = nullptr);
 
-// Decodes to `channels` channels: 0 (those of the file), 3 or 4.
+// Decodes to `channels` channels: 3 or 4, or 0 for as many as the file has.
 absl::Status DecodeBmp(absl::string_view bytes, int channels, ImageMemory memory);
 
 }  // namespace internal

@@ -91,7 +91,7 @@ class ChunkReader {
   int64_t table_bytes_ = 0;
 };
 
-// Returns what the decoder of an image takes besides its tables. For each pixel: four bytes of
+// Returns what the decoder of an image takes without its tables. For each pixel: four bytes of
 // lossless data, one of their transforms, and one of alpha. For each column: rows of blocks.
 int64_t ImageBytes(int64_t columns, int64_t rows) {
   return 6 * columns * rows + 192 * columns + kDecoderBytes;

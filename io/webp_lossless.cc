@@ -146,7 +146,7 @@ int64_t ReadNumber(BitReader* bits, int prefix) {
   return (int64_t{2 + (prefix & 1)} << extra) + bits->Read(extra) + 1;
 }
 
-// Returns the distance of a code: near pixels have codes of their own.
+// Returns the distance of a code. The first codes stand for near pixels.
 int64_t Distance(int64_t code, int64_t columns) {
   // The rows above in the upper four bits, and 8 less the columns to the left in the lower ones.
   constexpr uint8_t kNear[] = {

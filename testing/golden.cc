@@ -40,7 +40,7 @@ bool IsFile(const fs::path& path) {
   return fs::is_regular_file(path, ignored);
 }
 
-// Returns the path of the case's graph; "" if it has none.
+// Returns the path of the case's graph; "" without a graph.
 std::string GraphFile(const fs::path& folder) {
   for (const char* name : {"graph.pb", "graph.pbtxt"}) {
     if (IsFile(folder / name)) return (folder / name).string();
@@ -299,7 +299,7 @@ class Case {
   const Registry& registry_;
   const Clock::time_point deadline_;
   std::unique_ptr<Session> session_;
-  // Ends planning, too.
+  // Also ends planning.
   std::optional<Watchdog> watchdog_;
   std::vector<std::pair<std::string, Tensor>> feeds_;
   // {name of the output, path}.

@@ -44,7 +44,7 @@ constexpr int64_t kNoLimit = int64_t{1} << 40;
 
 struct Decoding {
   absl::Status status;
-  // The largest charge, and the most that was allocated besides the image.
+  // The largest charge, and the most that was allocated, without the image.
   int64_t charged = 0;
   int64_t peak = 0;
   std::vector<uint8_t> image;

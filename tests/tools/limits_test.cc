@@ -341,7 +341,8 @@ TEST_F(GoldenLimitsTest, UpdateFollowsNoLinks) {
     fs::create_directory_symlink(File("outside"), File(link));
     const ProcessResult result = Run({"test", "--update", File("case")});
     EXPECT_EQ(result.exit_code, 1);
-    EXPECT_THAT(result.out, HasSubstr("expected a folder, but found a link or a file"));
+    EXPECT_THAT(result.out, AnyOf(HasSubstr("expected a folder, but found a link or a file"),
+                                  HasSubstr("'expected' is a link that leaves the case")));
     EXPECT_TRUE(fs::is_empty(File("outside")));
     fs::remove_all(File("case/expected"));
   }
