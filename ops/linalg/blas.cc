@@ -1,14 +1,23 @@
 #include "gradflow/ops/linalg/blas.h"
 
-#include <cblas.h>
+#include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "gradflow/core/mutex.h"
 #include "gradflow/ops/linalg/openmp.h"
+#include "gradflow/ops/linalg/plain_product.h"
 #include "gradflow/ops/linalg/row_product_simd.h"
 
 #ifdef GRADFLOW_HAS_ONEDNN
 #include "oneapi/dnnl/dnnl.h"
 #endif
+
+#ifdef GRADFLOW_HAS_BLAS
+#include <cblas.h>
+#include <dlfcn.h>
 
 extern "C" {
 #ifndef OPENBLAS_VERSION
@@ -17,9 +26,12 @@ __attribute__((weak)) int openblas_get_parallel(void);
 __attribute__((weak)) void openblas_set_num_threads(int);
 #endif
 }
+#endif
 
 namespace gradflow {
 namespace {
+
+#ifdef GRADFLOW_HAS_BLAS
 
 enum class Threading {
   // Calls may run concurrently, each on its thread.
@@ -45,24 +57,6 @@ Threading BlasThreading() {
   return threading;
 }
 
-// Calls `gemm` as the BLAS requires.
-template <typename F>
-void Call(const F& gemm) {
-  switch (BlasThreading()) {
-    case Threading::kConcurrent:
-      return gemm();
-    case Threading::kOpenMp: {
-      const OneOpenMpThread one_thread;
-      return gemm();
-    }
-    case Threading::kSerialized: {
-      static auto* const mutex = new Mutex;
-      MutexLock lock(mutex);
-      return gemm();
-    }
-  }
-}
-
 template <typename T>
 CBLAS_TRANSPOSE Transpose(const BlasMatrix<T>& matrix) {
   if (!matrix.transposed) return CblasNoTrans;
@@ -71,10 +65,92 @@ CBLAS_TRANSPOSE Transpose(const BlasMatrix<T>& matrix) {
 
 int Int(int64_t value) { return static_cast<int>(value); }
 
+void Gemm(int64_t m, int64_t n, int64_t k, const BlasMatrix<const float>& a,
+          const BlasMatrix<const float>& b, const BlasMatrix<float>& c, bool add) {
+  cblas_sgemm(CblasRowMajor, Transpose(a), Transpose(b), Int(m), Int(n), Int(k), 1, a.data,
+              Int(a.stride), b.data, Int(b.stride), add ? 1 : 0, c.data, Int(c.stride));
+}
+
+void Gemm(int64_t m, int64_t n, int64_t k, const BlasMatrix<const double>& a,
+          const BlasMatrix<const double>& b, const BlasMatrix<double>& c, bool add) {
+  cblas_dgemm(CblasRowMajor, Transpose(a), Transpose(b), Int(m), Int(n), Int(k), 1, a.data,
+              Int(a.stride), b.data, Int(b.stride), add ? 1 : 0, c.data, Int(c.stride));
+}
+
+void Gemm(int64_t m, int64_t n, int64_t k, const BlasMatrix<const complex64>& a,
+          const BlasMatrix<const complex64>& b, const BlasMatrix<complex64>& c, bool add) {
+  const complex64 one = 1;
+  const complex64 scale = add ? 1 : 0;
+  cblas_cgemm(CblasRowMajor, Transpose(a), Transpose(b), Int(m), Int(n), Int(k), &one, a.data,
+              Int(a.stride), b.data, Int(b.stride), &scale, c.data, Int(c.stride));
+}
+
+void Gemm(int64_t m, int64_t n, int64_t k, const BlasMatrix<const complex128>& a,
+          const BlasMatrix<const complex128>& b, const BlasMatrix<complex128>& c, bool add) {
+  const complex128 one = 1;
+  const complex128 scale = add ? 1 : 0;
+  cblas_zgemm(CblasRowMajor, Transpose(a), Transpose(b), Int(m), Int(n), Int(k), &one, a.data,
+              Int(a.stride), b.data, Int(b.stride), &scale, c.data, Int(c.stride));
+}
+
+// Multiplies by the BLAS, as it requires.
+template <typename T>
+void Multiply(int64_t m, int64_t n, int64_t k, const BlasMatrix<const T>& a,
+              const BlasMatrix<const T>& b, const BlasMatrix<T>& c, bool add) {
+  switch (BlasThreading()) {
+    case Threading::kConcurrent:
+      return Gemm(m, n, k, a, b, c, add);
+    case Threading::kOpenMp: {
+      const OneOpenMpThread one_thread;
+      return Gemm(m, n, k, a, b, c, add);
+    }
+    case Threading::kSerialized: {
+      static auto* const mutex = new Mutex;
+      MutexLock lock(mutex);
+      return Gemm(m, n, k, a, b, c, add);
+    }
+  }
+}
+
+// Returns the function of that name in the BLAS that is loaded; null if it has none.
+template <typename F>
+F* FindFunction(const char* name) {
+  return reinterpret_cast<F*>(dlsym(RTLD_DEFAULT, name));
+}
+
+std::string LoadedBlas() {
+  if (auto* const version = FindFunction<char*()>("bli_info_get_version_str")) {
+    return absl::StrCat("BLIS ", version());
+  }
+  if (auto* const config = FindFunction<char*()>("openblas_get_config")) {
+    // "OpenBLAS 0.3.21 NO_LAPACKE ..."
+    const std::vector<absl::string_view> words = absl::StrSplit(config(), absl::MaxSplits(' ', 2));
+    return absl::StrCat(words[0], " ", words.size() > 1 ? words[1] : "");
+  }
+  Dl_info info;
+  if (dladdr(reinterpret_cast<const void*>(&cblas_sgemm), &info) == 0) return "unknown";
+  const absl::string_view file = info.dli_fname;
+  return std::string(file.substr(file.rfind('/') + 1));
+}
+
+#else  // GRADFLOW_HAS_BLAS
+
+template <typename T>
+void Multiply(int64_t m, int64_t n, int64_t k, const BlasMatrix<const T>& a,
+              const BlasMatrix<const T>& b, const BlasMatrix<T>& c, bool add) {
+  MultiplyInTiles(m, n, k, a, b, c, add);
+}
+
+#endif  // GRADFLOW_HAS_BLAS
+
 #ifdef GRADFLOW_HAS_ONEDNN
 
-bool HasAvx512() {
+bool OneDnnIsBest() {
+#ifdef GRADFLOW_HAS_BLAS
   return (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
+#else
+  return true;
+#endif
 }
 
 // Returns false, without effect, if out of memory.
@@ -87,7 +163,7 @@ bool OneDnnGemm(int64_t m, int64_t n, int64_t k, const BlasMatrix<const float>& 
 
 #else
 
-bool HasAvx512() { return false; }
+bool OneDnnIsBest() { return false; }
 bool OneDnnGemm(int64_t, int64_t, int64_t, const BlasMatrix<const float>&,
                 const BlasMatrix<const float>&, const BlasMatrix<float>&, bool) {
   return false;
@@ -98,11 +174,17 @@ bool OneDnnGemm(int64_t, int64_t, int64_t, const BlasMatrix<const float>&,
 }  // namespace
 
 bool OneDnnHasFastProducts() {
-  static const bool fast = HasAvx512();
+  static const bool fast = OneDnnIsBest();
   return fast;
 }
 
+#ifdef GRADFLOW_HAS_BLAS
+std::string BlasName() { return LoadedBlas(); }
 bool BlasIsConcurrent() { return BlasThreading() != Threading::kSerialized; }
+#else
+std::string BlasName() { return ""; }
+bool BlasIsConcurrent() { return true; }
+#endif
 
 void BlasGemm(int64_t m, int64_t n, int64_t k, BlasMatrix<const float> a, BlasMatrix<const float> b,
               BlasMatrix<float> c, bool add) {
@@ -110,38 +192,22 @@ void BlasGemm(int64_t m, int64_t n, int64_t k, BlasMatrix<const float> a, BlasMa
     return MultiplyRow(n, k, a.data, a.transposed ? a.stride : 1, b.data, b.stride, c.data, add);
   }
   if (OneDnnHasFastProducts() && OneDnnGemm(m, n, k, a, b, c, add)) return;
-  Call([&] {
-    cblas_sgemm(CblasRowMajor, Transpose(a), Transpose(b), Int(m), Int(n), Int(k), 1, a.data,
-                Int(a.stride), b.data, Int(b.stride), add ? 1 : 0, c.data, Int(c.stride));
-  });
+  Multiply(m, n, k, a, b, c, add);
 }
 
 void BlasGemm(int64_t m, int64_t n, int64_t k, BlasMatrix<const double> a,
               BlasMatrix<const double> b, BlasMatrix<double> c, bool add) {
-  Call([&] {
-    cblas_dgemm(CblasRowMajor, Transpose(a), Transpose(b), Int(m), Int(n), Int(k), 1, a.data,
-                Int(a.stride), b.data, Int(b.stride), add ? 1 : 0, c.data, Int(c.stride));
-  });
+  Multiply(m, n, k, a, b, c, add);
 }
 
 void BlasGemm(int64_t m, int64_t n, int64_t k, BlasMatrix<const complex64> a,
               BlasMatrix<const complex64> b, BlasMatrix<complex64> c, bool add) {
-  const complex64 one = 1;
-  const complex64 scale = add ? 1 : 0;
-  Call([&] {
-    cblas_cgemm(CblasRowMajor, Transpose(a), Transpose(b), Int(m), Int(n), Int(k), &one, a.data,
-                Int(a.stride), b.data, Int(b.stride), &scale, c.data, Int(c.stride));
-  });
+  Multiply(m, n, k, a, b, c, add);
 }
 
 void BlasGemm(int64_t m, int64_t n, int64_t k, BlasMatrix<const complex128> a,
               BlasMatrix<const complex128> b, BlasMatrix<complex128> c, bool add) {
-  const complex128 one = 1;
-  const complex128 scale = add ? 1 : 0;
-  Call([&] {
-    cblas_zgemm(CblasRowMajor, Transpose(a), Transpose(b), Int(m), Int(n), Int(k), &one, a.data,
-                Int(a.stride), b.data, Int(b.stride), &scale, c.data, Int(c.stride));
-  });
+  Multiply(m, n, k, a, b, c, add);
 }
 
 }  // namespace gradflow
