@@ -19,11 +19,14 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR})
 
 # The BLAS package that the library is built for. Explicit, as other packages provide a file of the
 # same name.
-set(blas_package libblis4-serial)
-set(blas_dev_package libblis-serial-dev)
-if(NOT BLA_VENDOR STREQUAL "FLAME")
+set(blas_package)
+set(blas_dev_package)
+if(GRADFLOW_BLAS AND BLA_VENDOR STREQUAL "FLAME")
+  set(blas_package libblis4-serial)
+  set(blas_dev_package ", libblis-serial-dev")
+elseif(GRADFLOW_BLAS)
   set(blas_package libblas3)
-  set(blas_dev_package libblas-dev)
+  set(blas_dev_package ", libblas-dev")
 endif()
 
 set(runtime_package)
@@ -50,7 +53,7 @@ set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "${runtime_package}libabsl-dev, libprotobuf
 set(CPACK_DEBIAN_DEV_PACKAGE_RECOMMENDS "libeigen3-dev")
 set(CPACK_DEBIAN_DEV_PACKAGE_SUGGESTS "gradflow-tools, libgtest-dev, libgmock-dev")
 if("static" IN_LIST GRADFLOW_KINDS)
-  string(APPEND CPACK_DEBIAN_DEV_PACKAGE_DEPENDS ", libtbb-dev, libhwy-dev, libsleef-dev, ${blas_dev_package}, liblapacke-dev")
+  string(APPEND CPACK_DEBIAN_DEV_PACKAGE_DEPENDS ", libtbb-dev, libhwy-dev, libsleef-dev${blas_dev_package}, liblapacke-dev")
   if(GRADFLOW_ONEDNN)
     string(APPEND CPACK_DEBIAN_DEV_PACKAGE_DEPENDS ", libdnnl-dev")
   endif()

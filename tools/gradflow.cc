@@ -14,11 +14,17 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "gradflow/core/call_safely.h"
+#include "gradflow/core/libraries.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/version.h"
+#include "gradflow/io/libraries.h"
 #include "gradflow/io/plugin.h"
+#include "gradflow/ops/common/libraries.h"
+#include "gradflow/ops/common/simd.h"
 #include "tools/commands.h"
 #include "tools/test_command.h"
 
@@ -196,12 +202,25 @@ void AddFreezeFlags(CLI::App* command, FreezeFlags* flags) {
   AddGraphLimitFlag(command, &flags->graph_limits);
 }
 
+// The version, then a line for each library, and one for SIMD.
+std::string Version() {
+  std::string text = "gradflow " GRADFLOW_VERSION_STRING;
+  for (const auto& libraries : {CoreLibraries(), KernelLibraries(), FileLibraries()}) {
+    for (const Library& library : libraries) {
+      absl::StrAppendFormat(&text, "\n%-17s %s", library.name, library.version);
+    }
+  }
+  absl::StrAppendFormat(&text, "\n%-17s %s (this processor has %s)", "SIMD", CurrentSimdTarget(),
+                        absl::StrJoin(SimdTargets(), ", "));
+  return text;
+}
+
 int Main(int argc, char** argv) {
   CLI::App app("Runs and examines TensorFlow graphs.", "gradflow");
   app.require_subcommand(1);
   // On wrong usage prints the usage, not just a hint at --help.
   app.failure_message(CLI::FailureMessage::help);
-  app.set_version_flag("--version", "gradflow " GRADFLOW_VERSION_STRING);
+  app.set_version_flag("--version", Version);
   std::vector<std::string> plugins;
 
   RunFlags run;

@@ -1,14 +1,23 @@
 #include "gradflow/ops/linalg/blas.h"
 
-#include <cblas.h>
+#include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "gradflow/core/mutex.h"
 #include "gradflow/ops/linalg/openmp.h"
+#include "gradflow/ops/linalg/plain_product.h"
 #include "gradflow/ops/linalg/row_product_simd.h"
 
 #ifdef GRADFLOW_HAS_ONEDNN
 #include "oneapi/dnnl/dnnl.h"
 #endif
+
+#ifdef GRADFLOW_HAS_BLAS
+#include <cblas.h>
+#include <dlfcn.h>
 
 extern "C" {
 #ifndef OPENBLAS_VERSION
@@ -17,9 +26,12 @@ __attribute__((weak)) int openblas_get_parallel(void);
 __attribute__((weak)) void openblas_set_num_threads(int);
 #endif
 }
+#endif
 
 namespace gradflow {
 namespace {
+
+#ifdef GRADFLOW_HAS_BLAS
 
 enum class Threading {
   // Calls may run concurrently, each on its thread.
@@ -53,27 +65,96 @@ CBLAS_TRANSPOSE Transpose(const BlasMatrix<T>& matrix) {
 
 int Int(int64_t value) { return static_cast<int>(value); }
 
-// c = scale * a * b + c_scale * c
-void ScaledGemm(int64_t m, int64_t n, int64_t k, double scale, const BlasMatrix<const double>& a,
-                const BlasMatrix<const double>& b, double c_scale, const BlasMatrix<double>& c) {
-  CallBlas([&] {
-    cblas_dgemm(CblasRowMajor, Transpose(a), Transpose(b), Int(m), Int(n), Int(k), scale, a.data,
-                Int(a.stride), b.data, Int(b.stride), c_scale, c.data, Int(c.stride));
-  });
+// Each computes c = scale * a * b + c_scale * c.
+void Gemm(int64_t m, int64_t n, int64_t k, float scale, const BlasMatrix<const float>& a,
+          const BlasMatrix<const float>& b, float c_scale, const BlasMatrix<float>& c) {
+  cblas_sgemm(CblasRowMajor, Transpose(a), Transpose(b), Int(m), Int(n), Int(k), scale, a.data,
+              Int(a.stride), b.data, Int(b.stride), c_scale, c.data, Int(c.stride));
 }
-void ScaledGemm(int64_t m, int64_t n, int64_t k, complex128 scale,
-                const BlasMatrix<const complex128>& a, const BlasMatrix<const complex128>& b,
-                complex128 c_scale, const BlasMatrix<complex128>& c) {
-  CallBlas([&] {
-    cblas_zgemm(CblasRowMajor, Transpose(a), Transpose(b), Int(m), Int(n), Int(k), &scale, a.data,
-                Int(a.stride), b.data, Int(b.stride), &c_scale, c.data, Int(c.stride));
-  });
+
+void Gemm(int64_t m, int64_t n, int64_t k, double scale, const BlasMatrix<const double>& a,
+          const BlasMatrix<const double>& b, double c_scale, const BlasMatrix<double>& c) {
+  cblas_dgemm(CblasRowMajor, Transpose(a), Transpose(b), Int(m), Int(n), Int(k), scale, a.data,
+              Int(a.stride), b.data, Int(b.stride), c_scale, c.data, Int(c.stride));
 }
+
+void Gemm(int64_t m, int64_t n, int64_t k, complex64 scale, const BlasMatrix<const complex64>& a,
+          const BlasMatrix<const complex64>& b, complex64 c_scale, const BlasMatrix<complex64>& c) {
+  cblas_cgemm(CblasRowMajor, Transpose(a), Transpose(b), Int(m), Int(n), Int(k), &scale, a.data,
+              Int(a.stride), b.data, Int(b.stride), &c_scale, c.data, Int(c.stride));
+}
+
+void Gemm(int64_t m, int64_t n, int64_t k, complex128 scale, const BlasMatrix<const complex128>& a,
+          const BlasMatrix<const complex128>& b, complex128 c_scale,
+          const BlasMatrix<complex128>& c) {
+  cblas_zgemm(CblasRowMajor, Transpose(a), Transpose(b), Int(m), Int(n), Int(k), &scale, a.data,
+              Int(a.stride), b.data, Int(b.stride), &c_scale, c.data, Int(c.stride));
+}
+
+template <typename T>
+void Multiply(int64_t m, int64_t n, int64_t k, const BlasMatrix<const T>& a,
+              const BlasMatrix<const T>& b, const BlasMatrix<T>& c, bool add) {
+  CallBlas([&] { Gemm(m, n, k, T(1), a, b, T(add ? 1 : 0), c); });
+}
+
+template <typename T>
+void Subtract(int64_t m, int64_t n, int64_t k, const BlasMatrix<const T>& a,
+              const BlasMatrix<const T>& b, const BlasMatrix<T>& c) {
+  CallBlas([&] { Gemm(m, n, k, T(-1), a, b, T(1), c); });
+}
+
+// Returns the function of that name in the BLAS that is loaded; null if it has none.
+template <typename F>
+F* FindFunction(const char* name) {
+  return reinterpret_cast<F*>(dlsym(RTLD_DEFAULT, name));
+}
+
+std::string LoadedBlas() {
+  if (auto* const version = FindFunction<char*()>("bli_info_get_version_str")) {
+    return absl::StrCat("BLIS ", version());
+  }
+  if (auto* const config = FindFunction<char*()>("openblas_get_config")) {
+    // "OpenBLAS 0.3.21 NO_LAPACKE ..."
+    const std::vector<absl::string_view> words = absl::StrSplit(config(), absl::MaxSplits(' ', 2));
+    return absl::StrCat(words[0], " ", words.size() > 1 ? words[1] : "");
+  }
+  Dl_info info;
+  if (dladdr(reinterpret_cast<const void*>(&cblas_sgemm), &info) == 0) return "unknown";
+  const absl::string_view file = info.dli_fname;
+  return std::string(file.substr(file.rfind('/') + 1));
+}
+
+#else  // GRADFLOW_HAS_BLAS
+
+template <typename T>
+void Multiply(int64_t m, int64_t n, int64_t k, const BlasMatrix<const T>& a,
+              const BlasMatrix<const T>& b, const BlasMatrix<T>& c, bool add) {
+  MultiplyInTiles(m, n, k, a, b, c, add);
+}
+
+template <typename T>
+void Subtract(int64_t m, int64_t n, int64_t k, const BlasMatrix<const T>& a,
+              const BlasMatrix<const T>& b, const BlasMatrix<T>& c) {
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t l = 0; l < k; ++l) {
+      const T factor = plain_product::Element(a, i, l);
+      for (int64_t j = 0; j < n; ++j) {
+        *c.Block(i, j).data -= plain_product::Times(factor, plain_product::Element(b, l, j));
+      }
+    }
+  }
+}
+
+#endif  // GRADFLOW_HAS_BLAS
 
 #ifdef GRADFLOW_HAS_ONEDNN
 
-bool HasAvx512() {
+bool OneDnnIsBest() {
+#ifdef GRADFLOW_HAS_BLAS
   return (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
+#else
+  return true;
+#endif
 }
 
 // Returns false, without effect, if out of memory.
@@ -86,7 +167,7 @@ bool OneDnnGemm(int64_t m, int64_t n, int64_t k, const BlasMatrix<const float>& 
 
 #else
 
-bool HasAvx512() { return false; }
+bool OneDnnIsBest() { return false; }
 bool OneDnnGemm(int64_t, int64_t, int64_t, const BlasMatrix<const float>&,
                 const BlasMatrix<const float>&, const BlasMatrix<float>&, bool) {
   return false;
@@ -97,9 +178,12 @@ bool OneDnnGemm(int64_t, int64_t, int64_t, const BlasMatrix<const float>&,
 }  // namespace
 
 bool OneDnnHasFastProducts() {
-  static const bool fast = HasAvx512();
+  static const bool fast = OneDnnIsBest();
   return fast;
 }
+
+#ifdef GRADFLOW_HAS_BLAS
+std::string BlasName() { return LoadedBlas(); }
 
 bool BlasIsConcurrent() { return BlasThreading() != Threading::kSerialized; }
 
@@ -118,6 +202,17 @@ void CallBlas(absl::FunctionRef<void()> fn) {
     }
   }
 }
+#else
+std::string BlasName() { return ""; }
+
+bool BlasIsConcurrent() { return true; }
+
+void CallBlas(absl::FunctionRef<void()> fn) {
+  // LAPACK calls the BLAS that it is linked with.
+  const OneOpenMpThread one_thread;
+  fn();
+}
+#endif
 
 void BlasGemm(int64_t m, int64_t n, int64_t k, BlasMatrix<const float> a, BlasMatrix<const float> b,
               BlasMatrix<float> c, bool add) {
@@ -125,40 +220,32 @@ void BlasGemm(int64_t m, int64_t n, int64_t k, BlasMatrix<const float> a, BlasMa
     return MultiplyRow(n, k, a.data, a.transposed ? a.stride : 1, b.data, b.stride, c.data, add);
   }
   if (OneDnnHasFastProducts() && OneDnnGemm(m, n, k, a, b, c, add)) return;
-  CallBlas([&] {
-    cblas_sgemm(CblasRowMajor, Transpose(a), Transpose(b), Int(m), Int(n), Int(k), 1, a.data,
-                Int(a.stride), b.data, Int(b.stride), add ? 1 : 0, c.data, Int(c.stride));
-  });
+  Multiply(m, n, k, a, b, c, add);
 }
 
 void BlasGemm(int64_t m, int64_t n, int64_t k, BlasMatrix<const double> a,
               BlasMatrix<const double> b, BlasMatrix<double> c, bool add) {
-  ScaledGemm(m, n, k, 1, a, b, add ? 1 : 0, c);
+  Multiply(m, n, k, a, b, c, add);
 }
 
 void BlasGemm(int64_t m, int64_t n, int64_t k, BlasMatrix<const complex64> a,
               BlasMatrix<const complex64> b, BlasMatrix<complex64> c, bool add) {
-  const complex64 one = 1;
-  const complex64 scale = add ? 1 : 0;
-  CallBlas([&] {
-    cblas_cgemm(CblasRowMajor, Transpose(a), Transpose(b), Int(m), Int(n), Int(k), &one, a.data,
-                Int(a.stride), b.data, Int(b.stride), &scale, c.data, Int(c.stride));
-  });
+  Multiply(m, n, k, a, b, c, add);
 }
 
 void BlasGemm(int64_t m, int64_t n, int64_t k, BlasMatrix<const complex128> a,
               BlasMatrix<const complex128> b, BlasMatrix<complex128> c, bool add) {
-  ScaledGemm(m, n, k, 1, a, b, add ? 1 : 0, c);
+  Multiply(m, n, k, a, b, c, add);
 }
 
 void BlasSubtract(int64_t m, int64_t n, int64_t k, BlasMatrix<const double> a,
                   BlasMatrix<const double> b, BlasMatrix<double> c) {
-  ScaledGemm(m, n, k, -1, a, b, 1, c);
+  Subtract(m, n, k, a, b, c);
 }
 
 void BlasSubtract(int64_t m, int64_t n, int64_t k, BlasMatrix<const complex128> a,
                   BlasMatrix<const complex128> b, BlasMatrix<complex128> c) {
-  ScaledGemm(m, n, k, -1, a, b, 1, c);
+  Subtract(m, n, k, a, b, c);
 }
 
 }  // namespace gradflow

@@ -1,10 +1,13 @@
-// Matrix products by the linked BLAS, or those of float by oneDNN; a row of float times a matrix by
-// row_product_simd.h. Each call computes on the calling thread, for kernels that split their work
-// with core/parallel.h. Also how to call LAPACK, which calls the BLAS.
+// Matrix products on the calling thread, for kernels that split their work with core/parallel.h:
+//   - a row of float times a matrix by row_product_simd.h,
+//   - others of float by oneDNN on processors with AVX-512, and on all in a build without a BLAS,
+//   - the rest by the BLAS, or by plain_product.h in a build without one.
+// Also how to call LAPACK, which calls the BLAS.
 #ifndef GRADFLOW_OPS_LINALG_BLAS_H_
 #define GRADFLOW_OPS_LINALG_BLAS_H_
 
 #include <cstdint>
+#include <string>
 #include <type_traits>
 
 #include "absl/functional/function_ref.h"
@@ -29,6 +32,10 @@ struct BlasMatrix {
   }
 };
 
+// Returns the name and version of the BLAS that is loaded, such as "BLIS 0.9.0"; "" in a build
+// without one.
+std::string BlasName();
+
 // Returns true if concurrent calls of the BLAS run in parallel. Debian's serial build of OpenBLAS
 // shares scratch memory between concurrent calls, which makes their results wrong; CallBlas
 // serializes calls of it. The first call of either function sets a multithreaded BLAS to one
@@ -39,11 +46,11 @@ bool BlasIsConcurrent();
 // REQUIRES: `fn` does not use the functions of this header
 void CallBlas(absl::FunctionRef<void()> fn);
 
-// Returns true if oneDNN has code for AVX-512 on this processor. BlasGemm then computes products of
-// float by oneDNN; by the BLAS if that is out of memory. For [1024,1024] x [1024,1024], oneDNN 2.6
-// takes 0.94 of the time of BLIS 0.9 with AVX-512, 0.53 where BLIS does not recognize the processor
-// and uses AVX2, and 1.04 if both use AVX2; for [32,512] x [512,2048], 0.62, 0.51 and 0.99 (Intel
-// Xeon of the Sapphire Rapids generation, one thread).
+// Returns true if oneDNN has code for AVX-512 on this processor, or if there is oneDNN and no BLAS.
+// BlasGemm then computes products of float by oneDNN, unless that is out of memory. For [1024,1024]
+// x [1024,1024], oneDNN 2.6 takes 0.94 of the time of BLIS 0.9 with AVX-512, 0.53 where BLIS does
+// not recognize the processor and uses AVX2, and 1.04 if both use AVX2; for [32,512] x [512,2048],
+// 0.62, 0.51 and 0.99 (Intel Xeon of the Sapphire Rapids generation, one thread).
 bool OneDnnHasFastProducts();
 
 // Returns true if concurrent calls of BlasGemm for elements of type T run in parallel.

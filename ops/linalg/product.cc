@@ -4,7 +4,6 @@
 #include "gradflow/ops/linalg/product.h"
 
 #include <algorithm>
-#include <complex>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -14,6 +13,7 @@
 #include "gradflow/ops/common/elementwise.h"
 #include "gradflow/ops/common/strided_copy.h"
 #include "gradflow/ops/linalg/blas.h"
+#include "gradflow/ops/linalg/plain_product.h"
 
 namespace gradflow {
 namespace {
@@ -58,37 +58,6 @@ struct Batches {
 
 // Products of fewer multiplications cost less in plain loops than in a call of the BLAS.
 constexpr int64_t kSmallProduct = 512;
-
-template <typename T>
-T Times(T a, T b) {
-  if constexpr (kIsComplex<T>) {
-    return T(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real());
-  } else {
-    return a * b;
-  }
-}
-
-template <typename T>
-T Element(const BlasMatrix<const T>& matrix, int64_t row, int64_t column) {
-  const T value = *matrix.Block(row, column).data;
-  if constexpr (kIsComplex<T>) {
-    if (matrix.conjugated) return std::conj(value);
-  }
-  return value;
-}
-
-template <typename T>
-void MultiplySmall(const Sizes& sizes, const BlasMatrix<const T>& x, const BlasMatrix<const T>& y,
-                   const BlasMatrix<T>& out) {
-  for (int64_t i = 0; i < sizes.m; ++i) {
-    T* row = out.data + i * out.stride;
-    std::fill_n(row, sizes.n, T(0));
-    for (int64_t p = 0; p < sizes.k; ++p) {
-      const T factor = Element(x, i, p);
-      for (int64_t j = 0; j < sizes.n; ++j) row[j] += Times(factor, Element(y, p, j));
-    }
-  }
-}
 
 // ---- Products by the BLAS ----
 
@@ -183,7 +152,7 @@ void Multiply(const Batches<T>& batches) {
         }
       };
       if (small) {
-        MultiplySmall(sizes, x, y, out);
+        MultiplySmall(sizes.m, sizes.n, sizes.k, x, y, out);
         finish(0, sizes.m, 0, sizes.n);
         continue;
       }

@@ -1,20 +1,16 @@
 #!/usr/bin/env bash
 # clean_root.sh FOLDER
 #
-# Installs the Debian packages in FOLDER into a minimal system, and builds and runs ../consumer there
-# with the shared and with the static library. Requires root and a Debian mirror.
+# Installs the Debian packages in FOLDER into a minimal system of this machine's release, and builds
+# and runs ../consumer there with the shared and with the static library. Requires root.
 set -euo pipefail
 packages=$(realpath "$1")
 source=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../..")
 
 root=$(mktemp -d)
-chmod 755 "$root"
-trap 'rm -rf "$root"' EXIT
-debootstrap --variant=minbase bookworm "$root" http://deb.debian.org/debian >"$root.log" 2>&1 || {
-  tail -n 20 "$root.log" >&2
-  exit 1
-}
-rm -f "$root.log"
+trap 'rm -rf --one-file-system "$root"' EXIT
+suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
+"$source/tests/package/debian_root.sh" "$suite" "$root"
 mkdir -p "$root/gradflow/tests"
 cp "$packages"/*.deb "$root/gradflow/"
 cp -r "$source/examples" "$root/gradflow/"

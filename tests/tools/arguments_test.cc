@@ -2,18 +2,25 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "gradflow/core/version.h"
+#include "gradflow/ops/common/simd.h"
 #include "tests/tools/command_line_fixture.h"
 
 namespace gradflow {
 namespace testing {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
 
 using Arguments = std::vector<std::string>;
 
@@ -133,11 +140,35 @@ TEST_F(ArgumentsTest, AreRequiredOrExcludeEachOther) {
   }
 }
 
-TEST_F(ArgumentsTest, VersionIsPrinted) {
+TEST_F(ArgumentsTest, VersionListsLibrariesAndTheInstructionSet) {
   const ProcessResult result = Gradflow({"--version"});
   EXPECT_EQ(result.exit_code, 0);
-  EXPECT_EQ(result.out, "gradflow " GRADFLOW_VERSION_STRING "\n");
   EXPECT_THAT(result.err, IsEmpty());
+  constexpr char kThree[] = "[0-9]+\\.[0-9]+\\.[0-9]+";
+  const auto line = [](const std::string& name, const std::string& version) {
+    return MatchesRegex(name + " +" + version);
+  };
+  EXPECT_THAT(std::vector<std::string>(absl::StrSplit(result.out, '\n')),
+              ElementsAre("gradflow " GRADFLOW_VERSION_STRING, line("Abseil", "[0-9]+\\.[0-9]+"),
+                          line("Protocol Buffers", kThree), line("oneTBB", "20[0-9]+\\.[0-9]+.*"),
+                          line("Highway", kThree), line("SLEEF", kThree),
+                          line("oneDNN", absl::StrCat("(", kThree, "|none)")),
+                          line("BLAS", "((BLIS [0-9]|OpenBLAS [0-9]|lib.*\\.so).*|none)"),
+                          line("zlib", "[0-9.]+"), line("libpng", kThree),
+                          line("libjpeg", "(turbo )?[0-9.]+"), line("giflib", kThree),
+                          line("libwebp", kThree),
+                          line("SIMD", CurrentSimdTarget() + " \\(this processor has " +
+                                           absl::StrJoin(SimdTargets(), ", ") + "\\)"),
+                          ""));
+}
+
+TEST_F(ArgumentsTest, VersionTellsTheInstructionSetThatIsSelected) {
+  const char* const before = std::getenv("GRADFLOW_SIMD");
+  const std::string saved = before == nullptr ? "" : before;
+  setenv("GRADFLOW_SIMD", "scalar", 1);
+  const ProcessResult result = Gradflow({"--version"});
+  setenv("GRADFLOW_SIMD", saved.c_str(), 1);
+  EXPECT_THAT(result.out, ::testing::ContainsRegex("SIMD +scalar \\(this processor has .*scalar"));
 }
 
 }  // namespace
