@@ -6,6 +6,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/strip.h"
 #include "gradflow/core/attributes.h"
+#include "gradflow/core/out_parameter.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/tensor_proto.h"
 #include "gradflow/proto/attr_value.pb.h"
@@ -172,6 +173,7 @@ absl::Status AttrValueHasType(const AttrValue& value, absl::string_view type) {
 }
 
 bool ParseAttrValue(absl::string_view type, absl::string_view text, AttrValue* out) {
+  internal::RequireOut(out, "ParseAttrValue", "out");
   bool is_list = false;
   const Kind* kind = FindKind(type, &is_list);
   if (kind == nullptr) return false;

@@ -13,6 +13,7 @@
 #include "gradflow/core/attributes.h"
 #include "gradflow/core/op_def_internal.h"
 #include "gradflow/core/op_def_util.h"
+#include "gradflow/core/out_parameter.h"
 #include "gradflow/core/status.h"
 #include "gradflow/proto/op_def.pb.h"
 #include "gradflow/proto/types.pb.h"
@@ -358,6 +359,7 @@ OpDefBuilder& OpDefBuilder::Doc(absl::string_view text) {
 }
 
 absl::Status OpDefBuilder::Finalize(OpDef* op_def) const {
+  GRADFLOW_RETURN_IF_ERROR(internal::CheckOut(op_def, "OpDefBuilder::Finalize", "op_def"));
   OpDef def;
   GRADFLOW_RETURN_IF_ERROR(FinalizeUnchecked(&def));
   GRADFLOW_RETURN_IF_ERROR(ValidateOpDef(def));
@@ -366,6 +368,7 @@ absl::Status OpDefBuilder::Finalize(OpDef* op_def) const {
 }
 
 absl::Status OpDefBuilder::FinalizeUnchecked(OpDef* op_def) const {
+  GRADFLOW_RETURN_IF_ERROR(internal::CheckOut(op_def, "OpDefBuilder::FinalizeUnchecked", "op_def"));
   OpDef def;
   def.set_name(name_);
   def.set_is_commutative(commutative_);

@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "gradflow/core/attributes.h"
 #include "gradflow/core/op_def_internal.h"
+#include "gradflow/core/out_parameter.h"
 #include "gradflow/core/status.h"
 #include "gradflow/proto/attr_value.pb.h"
 #include "gradflow/proto/node_def.pb.h"
@@ -141,6 +142,7 @@ int BoundedDistance(absl::string_view a, absl::string_view b, int limit) {
 }  // namespace
 
 void AddDefaultsToNodeDef(const OpDef& op_def, NodeDef* node) {
+  internal::RequireOut(node, "AddDefaultsToNodeDef", "node");
   for (const auto& attr : op_def.attr()) {
     if (attr.has_default_value() && FindNodeAttr(*node, attr.name()) == nullptr) {
       (*node->mutable_attr())[attr.name()] = attr.default_value();
@@ -149,6 +151,7 @@ void AddDefaultsToNodeDef(const OpDef& op_def, NodeDef* node) {
 }
 
 void StripDefaultsFromNodeDef(const OpDef& op_def, NodeDef* node) {
+  internal::RequireOut(node, "StripDefaultsFromNodeDef", "node");
   for (const auto& attr : op_def.attr()) {
     if (!attr.has_default_value()) continue;
     const AttrValue* value = FindNodeAttr(*node, attr.name());
@@ -199,6 +202,8 @@ bool IsListArg(const OpDef::ArgDef& arg) {
 
 absl::Status InOutTypesForNode(const NodeDef& node, const OpDef& op_def, DataTypeVector* inputs,
                                DataTypeVector* outputs) {
+  GRADFLOW_RETURN_IF_ERROR(internal::CheckOut(inputs, "InOutTypesForNode", "inputs"));
+  GRADFLOW_RETURN_IF_ERROR(internal::CheckOut(outputs, "InOutTypesForNode", "outputs"));
   GRADFLOW_RETURN_IF_ERROR(ArgTypes(node, op_def.input_arg(), inputs));
   return ArgTypes(node, op_def.output_arg(), outputs);
 }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "gradflow/core/out_parameter.h"
 #include "gradflow/core/status.h"
 
 namespace gradflow {
@@ -24,6 +25,7 @@ size_t KernelContext::LongestString() {
 }
 
 absl::Status KernelContext::AllocateOutput(int i, const TensorShape& shape, Tensor** out) {
+  GRADFLOW_RETURN_IF_ERROR(internal::CheckOut(out, "KernelContext::AllocateOutput", "out"));
   const auto fault = [i](const absl::Status& status) {
     return errors::Prefix(absl::StrCat("output ", i, ": "), status);
   };
@@ -47,6 +49,8 @@ absl::Status KernelContext::AllocateOutput(int i, const TensorShape& shape, Tens
 
 absl::Status KernelContext::ForwardInputOrAllocateOutput(int input, int i, const TensorShape& shape,
                                                          Tensor** out) {
+  GRADFLOW_RETURN_IF_ERROR(
+      internal::CheckOut(out, "KernelContext::ForwardInputOrAllocateOutput", "out"));
   Tensor& in = inputs_[input];
   // Strings would be new all the same.
   if (in.dtype() == output_types_[i] && in.dtype() != DT_STRING && in.CanBeReused() &&
@@ -58,6 +62,7 @@ absl::Status KernelContext::ForwardInputOrAllocateOutput(int input, int i, const
 }
 
 absl::Status KernelContext::AllocateTemp(DataType dtype, const TensorShape& shape, Tensor* out) {
+  GRADFLOW_RETURN_IF_ERROR(internal::CheckOut(out, "KernelContext::AllocateTemp", "out"));
   GRADFLOW_ASSIGN_OR_RETURN(*out, Tensor::Allocate(*run_.allocator, dtype, shape));
   if (allocated_bytes_ != nullptr) *allocated_bytes_ += out->TotalBytes();
   return absl::OkStatus();

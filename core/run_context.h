@@ -24,6 +24,7 @@
 #pragma GCC visibility push(default)
 namespace gradflow {
 
+class FileAccess;
 class KernelContext;
 class ResourceManager;
 
@@ -78,6 +79,11 @@ struct RunContext {
   FunctionRunner* functions = nullptr;
   // The number of the run within its session, unique and at least 1; 0 without a session.
   int64_t step_id = 0;
+  // The files that kernels may touch; null for none, as while constants are folded. Kernels read it
+  // with FileAccessOf() (io/file_access.h).
+  const FileAccess* files = nullptr;
+  // Print and PrintV2 write control characters to terminals unescaped.
+  bool raw_prints = false;
 };
 
 }  // namespace gradflow

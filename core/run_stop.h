@@ -73,14 +73,28 @@ class RunStop {
   using Clock = std::chrono::steady_clock;
   using CallbackId = CancelFlag::CallbackId;
 
+  // A limit on the work of kernels: a number of calls of Check(). Loops call it once for each
+  // block, so the limit depends on the work alone, not on time.
+  struct MaxChecks {
+    int64_t count;
+  };
+
   // Stops at Stop(), at `deadline`, and when one of the flags is raised. The flags are borrowed and
   // may be null.
   explicit RunStop(const CancelFlag* cancelled = nullptr, const CancelFlag* closed = nullptr,
                    Clock::time_point deadline = Clock::time_point::max())
       : cancelled_(cancelled != nullptr ? cancelled : &stopped_),
         closed_(closed != nullptr ? closed : &stopped_),
-        has_deadline_(deadline != Clock::time_point::max()),
+        has_limit_(deadline != Clock::time_point::max()),
         deadline_(deadline) {}
+  // Stops at the call of Check() after `max_checks`, instead of a deadline.
+  RunStop(const CancelFlag* cancelled, const CancelFlag* closed, MaxChecks max_checks)
+      : cancelled_(cancelled != nullptr ? cancelled : &stopped_),
+        closed_(closed != nullptr ? closed : &stopped_),
+        has_limit_(true),
+        deadline_(Clock::time_point::max()),
+        counts_checks_(true),
+        checks_left_(max_checks.count) {}
   RunStop(const RunStop&) = delete;
   RunStop& operator=(const RunStop&) = delete;
 
@@ -95,8 +109,7 @@ class RunStop {
   // takes about 25 ns.
   bool Check() {
     if (stopped_.IsRaised()) return true;
-    if (!cancelled_->IsRaised() && !closed_->IsRaised() &&
-        !(has_deadline_ && Clock::now() > deadline_)) {
+    if (!cancelled_->IsRaised() && !closed_->IsRaised() && !(has_limit_ && IsLimitReached())) {
       return false;
     }
     stopped_.RaiseQuietly();
@@ -118,14 +131,23 @@ class RunStop {
   bool cancelled() const { return cancelled_ != &stopped_ && cancelled_->IsRaised(); }
   bool closed() const { return closed_ != &stopped_ && closed_->IsRaised(); }
   Clock::time_point deadline() const { return deadline_; }
+  // The calls of Check() that are left, negative if there were more.
+  int64_t checks_left() const { return checks_left_.load(std::memory_order_relaxed); }
 
  private:
+  bool IsLimitReached() {
+    if (!counts_checks_) return Clock::now() > deadline_;
+    return checks_left_.fetch_sub(1, std::memory_order_relaxed) <= 0;
+  }
+
   CancelFlag stopped_;
   // &stopped_ if there is none.
   const CancelFlag* const cancelled_;
   const CancelFlag* const closed_;
-  const bool has_deadline_;
+  const bool has_limit_;
   const Clock::time_point deadline_;
+  const bool counts_checks_ = false;
+  std::atomic<int64_t> checks_left_{0};
 };
 
 }  // namespace gradflow

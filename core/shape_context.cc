@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/op_def_util.h"
+#include "gradflow/core/out_parameter.h"
 #include "gradflow/core/status.h"
 #include "gradflow/proto/op_def.pb.h"
 
@@ -74,6 +75,7 @@ absl::Status ShapeContext::CheckSameShape(int i, int j) const {
 }
 
 absl::StatusOr<bool> ShapeContext::IntsFromInput(int i, std::vector<int64_t>* values) const {
+  GRADFLOW_RETURN_IF_ERROR(internal::CheckOut(values, "ShapeContext::IntsFromInput", "values"));
   using IntTypes = TypeList<int16_t, int32_t, int64_t>;
   const Tensor* tensor = input_tensor(i);
   // Nodes that were imported without shapes may have a known value. Its number of elements has not

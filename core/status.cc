@@ -49,11 +49,14 @@ std::string Printable(absl::string_view text, size_t max_bytes) {
   return Escaped(text, "", max_bytes);
 }
 
+std::string PrintableLines(absl::string_view text) {
+  return Escaped(text, "\n\t", absl::string_view::npos);
+}
+
 // The message may have text of an attribute or an input, which is not trusted.
 absl::Status Prefix(absl::string_view prefix, const absl::Status& status) {
   if (status.ok()) return status;
-  return absl::Status(status.code(), absl::StrCat(prefix, Escaped(status.message(), "\n\t",
-                                                                  absl::string_view::npos)));
+  return absl::Status(status.code(), absl::StrCat(prefix, PrintableLines(status.message())));
 }
 
 }  // namespace gradflow::errors

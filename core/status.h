@@ -71,6 +71,8 @@ absl::Status Internal(const Args&... args) {
 // Returns untrusted text for a message: at most `max_bytes` of it, then "...", and no character
 // that a terminal may act on. Control characters and bytes that are not UTF-8 become "\x1b".
 std::string Printable(absl::string_view text, size_t max_bytes = 200);
+// Returns all of a text in the same way, but keeps its line breaks and tabs.
+std::string PrintableLines(absl::string_view text);
 
 // Returns `status` with `prefix` prepended to its message, which is escaped but for line breaks.
 absl::Status Prefix(absl::string_view prefix, const absl::Status& status);

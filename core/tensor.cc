@@ -6,6 +6,7 @@
 #include <new>
 
 #include "absl/strings/str_cat.h"
+#include "gradflow/core/out_parameter.h"
 #include "gradflow/core/resource_handle.h"
 #include "gradflow/core/status.h"
 
@@ -147,6 +148,7 @@ absl::StatusOr<Tensor> Tensor::Allocate(const std::shared_ptr<Allocator>& alloca
 }
 
 absl::Status Tensor::BuildTensor(DataType dtype, const TensorShape& shape, Tensor* out) {
+  GRADFLOW_RETURN_IF_ERROR(internal::CheckOut(out, "Tensor::BuildTensor", "out"));
   GRADFLOW_ASSIGN_OR_RETURN(*out, Allocate(dtype, shape));
   return absl::OkStatus();
 }

@@ -7,6 +7,7 @@
 #include <new>
 #include <string>
 
+#include "gradflow/core/out_parameter.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/string_content.h"
@@ -413,12 +414,14 @@ absl::StatusOr<Tensor> TensorFromProto(const TensorProto& proto,
 absl::Status ValidateTensorProto(const TensorProto& proto) { return CheckedShape(proto).status(); }
 
 void TensorToProto(const Tensor& tensor, TensorProto* proto) {
+  internal::RequireOut(proto, "TensorToProto", "proto");
   if (!IsUniform(tensor)) return tensor.AsProtoTensorContent(proto);
   WriteHeader(tensor, proto);
   WriteList(tensor, 1, proto);
 }
 
 void Tensor::AsProtoField(TensorProto* proto) const {
+  internal::RequireOut(proto, "Tensor::AsProtoField", "proto");
   // The size of a repeated field is an int.
   const int64_t values = MultiplyWithoutOverflow(NumElements(), ValuesPerElement(dtype_));
   if (values > std::numeric_limits<int>::max()) return AsProtoTensorContent(proto);
@@ -427,6 +430,7 @@ void Tensor::AsProtoField(TensorProto* proto) const {
 }
 
 void Tensor::AsProtoTensorContent(TensorProto* proto) const {
+  internal::RequireOut(proto, "Tensor::AsProtoTensorContent", "proto");
   WriteHeader(*this, proto);
   if (!IsInitialized() || NumElements() == 0) return;
   if (dtype_ == DT_STRING) return WriteList(*this, NumElements(), proto);

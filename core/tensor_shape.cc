@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "gradflow/core/out_parameter.h"
 #include "gradflow/core/status.h"
 #include "gradflow/proto/tensor_shape.pb.h"
 
@@ -128,6 +129,7 @@ absl::StatusOr<TensorShape> TensorShape::Make(const TensorShapeProto& proto) {
 }
 
 void TensorShape::AsProto(TensorShapeProto* proto) const {
+  internal::RequireOut(proto, "TensorShape::AsProto", "proto");
   proto->Clear();
   for (const int64_t dim : dims_) proto->add_dim()->set_size(dim);
 }
@@ -214,6 +216,7 @@ PartialTensorShape PartialTensorShape::UnknownOfRank(int rank) {
 }
 
 void PartialTensorShape::AsProto(TensorShapeProto* proto) const {
+  internal::RequireOut(proto, "PartialTensorShape::AsProto", "proto");
   proto->Clear();
   if (unknown_rank_) proto->set_unknown_rank(true);
   for (const int64_t dim : dims_) proto->add_dim()->set_size(dim);
@@ -240,6 +243,7 @@ bool PartialTensorShape::IsFullyDefined() const {
 }
 
 bool PartialTensorShape::AsTensorShape(TensorShape* shape) const {
+  internal::RequireOut(shape, "PartialTensorShape::AsTensorShape", "shape");
   if (!IsFullyDefined()) return false;
   TensorShape candidate;
   candidate.dims_ = dims_;

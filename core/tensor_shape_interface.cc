@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "gradflow/core/out_parameter.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/tensor_shape.h"
 #include "gradflow/proto/tensor_shape.pb.h"
@@ -158,6 +159,7 @@ void ShapeInterface<Shape>::RemoveDimRange(int begin, int end) {
 template <typename Shape>
 absl::Status ShapeInterface<Shape>::BuildTensorShapeBase(absl::Span<const int64_t> dims,
                                                          Shape* out) {
+  GRADFLOW_RETURN_IF_ERROR(internal::CheckOut(out, "BuildTensorShapeBase", "out"));
   GRADFLOW_RETURN_IF_ERROR(CheckSizes(dims, kIsPartial<Shape>));
   *out = Shape(dims);
   return absl::OkStatus();
@@ -166,6 +168,7 @@ absl::Status ShapeInterface<Shape>::BuildTensorShapeBase(absl::Span<const int64_
 template <typename Shape>
 absl::Status ShapeInterface<Shape>::BuildTensorShapeBase(const TensorShapeProto& proto,
                                                          Shape* out) {
+  GRADFLOW_RETURN_IF_ERROR(internal::CheckOut(out, "BuildTensorShapeBase", "out"));
   GRADFLOW_RETURN_IF_ERROR(IsValidShape(proto));
   if (kIsPartial<Shape> && proto.unknown_rank()) {
     *out = Shape();
@@ -241,6 +244,7 @@ bool PartialTensorShape::IsValid() const { return !unknown_rank_ && Make(dim_siz
 
 absl::Status PartialTensorShape::MergeWith(const PartialTensorShape& other,
                                            PartialTensorShape* result) const {
+  GRADFLOW_RETURN_IF_ERROR(internal::CheckOut(result, "PartialTensorShape::MergeWith", "result"));
   if (result == this) return errors::Internal("Cannot output result to itself");
   absl::StatusOr<PartialTensorShape> merged = MergeWith(other);
   if (!merged.ok()) {
@@ -266,11 +270,15 @@ PartialTensorShape PartialTensorShape::Concatenate(const PartialTensorShape& sha
 
 absl::Status PartialTensorShape::ConcatenateWithStatus(int64_t size,
                                                        PartialTensorShape* out) const {
+  GRADFLOW_RETURN_IF_ERROR(
+      internal::CheckOut(out, "PartialTensorShape::ConcatenateWithStatus", "out"));
   return ConcatenateWithStatus(PartialTensorShape({std::max<int64_t>(size, -1)}), out);
 }
 
 absl::Status PartialTensorShape::ConcatenateWithStatus(const PartialTensorShape& shape,
                                                        PartialTensorShape* out) const {
+  GRADFLOW_RETURN_IF_ERROR(
+      internal::CheckOut(out, "PartialTensorShape::ConcatenateWithStatus", "out"));
   PartialTensorShape result = *this;
   GRADFLOW_RETURN_IF_ERROR(result.AppendShapeWithStatus(shape));
   *out = std::move(result);

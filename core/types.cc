@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "gradflow/core/out_parameter.h"
 
 namespace gradflow {
 namespace {
@@ -78,6 +79,7 @@ std::string DataTypeString(DataType dtype) {
 }
 
 bool DataTypeFromString(absl::string_view name, DataType* dtype) {
+  internal::RequireOut(dtype, "DataTypeFromString", "dtype");
   if (absl::ConsumeSuffix(&name, "_ref")) {
     if (!DataTypeFromString(name, dtype) || IsRefType(*dtype)) return false;
     *dtype = MakeRefType(*dtype);

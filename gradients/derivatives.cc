@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "gradflow/core/call_safely.h"
+#include "gradflow/core/out_parameter.h"
 #include "gradflow/core/status.h"
 #include "gradflow/gradients/gradient_helpers.h"
 #include "gradflow/graph/node.h"
@@ -130,6 +131,7 @@ absl::Status AddHessianVectorProduct(const Scope& scope, const Output& loss,
 
 absl::Status Jacobian(const Scope& scope, const Output& y, const Output& x, Output* jacobian,
                       const GradientBuildOptions& options) {
+  GRADFLOW_RETURN_IF_ERROR(internal::CheckOut(jacobian, "Jacobian", "jacobian"));
   return CallSafely([&] { return AddJacobian(scope, y, x, jacobian, options); });
 }
 
@@ -137,6 +139,7 @@ absl::Status JacobianVectorProduct(const Scope& scope, const std::vector<Output>
                                    const std::vector<Output>& xs, const std::vector<Output>& vs,
                                    std::vector<Output>* products,
                                    const GradientBuildOptions& options) {
+  GRADFLOW_RETURN_IF_ERROR(internal::CheckOut(products, "JacobianVectorProduct", "products"));
   return CallSafely([&] { return AddJacobianVectorProduct(scope, ys, xs, vs, products, options); });
 }
 
@@ -144,6 +147,7 @@ absl::Status HessianVectorProduct(const Scope& scope, const Output& loss,
                                   const std::vector<Output>& xs, const std::vector<Output>& vs,
                                   std::vector<Output>* products,
                                   const GradientBuildOptions& options) {
+  GRADFLOW_RETURN_IF_ERROR(internal::CheckOut(products, "HessianVectorProduct", "products"));
   return CallSafely(
       [&] { return AddHessianVectorProduct(scope, loss, xs, vs, products, options); });
 }

@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "gradflow/core/call_safely.h"
+#include "gradflow/core/out_parameter.h"
 #include "gradflow/core/status.h"
 #include "gradflow/gradients/gradient_helpers.h"
 #include "gradflow/gradients/recomputation.h"
@@ -32,16 +33,26 @@ namespace {
 // Returns a sub-scope "gradients", or "gradients_1" and so on, under whose name the graph has no
 // nodes: an imported graph may have gradients that the scope does not know.
 Scope UnusedSubScope(const Scope& scope) {
+  // The names of sub-scopes that nodes are in, "gradients_1/" and the like. Collected once, since a
+  // graph may have any number of them.
+  absl::flat_hash_set<absl::string_view> used;
+  bool is_first = true;
   for (;;) {
     Scope sub_scope = scope.NewSubScope("gradients");
     constexpr absl::string_view kAny = "any";
     const std::string name = sub_scope.GetUniqueNameForOp(kAny);
     const absl::string_view prefix(name.data(), name.size() - kAny.size());
-    bool is_used = false;
-    for (int i = 0; i < scope.graph()->num_nodes() && !is_used; ++i) {
-      is_used = absl::StartsWith(scope.graph()->node(i)->name(), prefix);
+    if (std::exchange(is_first, false)) {
+      // "" or "outer/".
+      const std::string parent(prefix.substr(0, prefix.rfind('/', prefix.size() - 2) + 1));
+      for (int i = 0; i < scope.graph()->num_nodes(); ++i) {
+        const absl::string_view node = scope.graph()->node(i)->name();
+        const size_t slash = absl::StartsWith(node, parent) ? node.find('/', parent.size())
+                                                            : absl::string_view::npos;
+        if (slash != absl::string_view::npos) used.insert(node.substr(0, slash + 1));
+      }
     }
-    if (!is_used) return sub_scope;
+    if (!used.contains(prefix)) return sub_scope;
   }
 }
 
@@ -472,6 +483,8 @@ absl::Status AddSymbolicGradients(const Scope& scope, const std::vector<Output>&
                                   const std::vector<Output>& grad_inputs,
                                   std::vector<Output>* grad_outputs,
                                   const GradientBuildOptions& options) {
+  GRADFLOW_RETURN_IF_ERROR(
+      internal::CheckOut(grad_outputs, "AddSymbolicGradients", "grad_outputs"));
   return AddGradients(scope, outputs, inputs, &grad_inputs, grad_outputs, options);
 }
 
@@ -479,6 +492,8 @@ absl::Status AddSymbolicGradients(const Scope& scope, const std::vector<Output>&
                                   const std::vector<Output>& inputs,
                                   std::vector<Output>* grad_outputs,
                                   const GradientBuildOptions& options) {
+  GRADFLOW_RETURN_IF_ERROR(
+      internal::CheckOut(grad_outputs, "AddSymbolicGradients", "grad_outputs"));
   return AddGradients(scope, outputs, inputs, nullptr, grad_outputs, options);
 }
 
@@ -487,6 +502,8 @@ absl::Status AddSparseSymbolicGradients(const Scope& scope, const std::vector<Ou
                                         const std::vector<Output>& grad_inputs,
                                         std::vector<SparseGradient>* grad_outputs,
                                         const GradientBuildOptions& options) {
+  GRADFLOW_RETURN_IF_ERROR(
+      internal::CheckOut(grad_outputs, "AddSparseSymbolicGradients", "grad_outputs"));
   return CallSafely([&]() -> absl::Status {
     GRADFLOW_RETURN_IF_ERROR(CheckArguments(scope, outputs, inputs, &grad_inputs, options));
     GradientBuilder builder(options.plain_names ? scope : UnusedSubScope(scope), inputs, options);

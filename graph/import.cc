@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "gradflow/core/call_safely.h"
+#include "gradflow/core/out_parameter.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
 #include "gradflow/graph/graph_impl.h"
@@ -247,11 +248,13 @@ class GraphImporter {
 
 absl::Status ImportGraphDef(const ImportGraphDefOptions& options, const GraphDef& graph_def,
                             Graph* graph) {
+  GRADFLOW_RETURN_IF_ERROR(internal::CheckOut(graph, "ImportGraphDef", "graph"));
   return CallSafely([&] { return ImportGraphDef(options, GraphDef(graph_def), graph); });
 }
 
 absl::Status ImportGraphDef(const ImportGraphDefOptions& options, GraphDef&& graph_def,
                             Graph* graph) {
+  GRADFLOW_RETURN_IF_ERROR(internal::CheckOut(graph, "ImportGraphDef", "graph"));
   return CallSafely([&] {
     // On the heap, whatever arena the argument is in, since the graph becomes the owner of the
     // nodes.

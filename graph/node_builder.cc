@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "gradflow/core/call_safely.h"
 #include "gradflow/core/op_def_util.h"
+#include "gradflow/core/out_parameter.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
 #include "gradflow/graph/const_op.h"
@@ -243,6 +244,7 @@ absl::Status NodeBuilder::CheckSources(const Graph& graph, const OpDef& op_def) 
 }
 
 absl::Status NodeBuilder::Finalize(Graph* graph, Node** node) {
+  GRADFLOW_RETURN_IF_ERROR(internal::CheckOut(graph, "NodeBuilder::Finalize", "graph"));
   return CallSafely([&] { return AddTo(graph, node); });
 }
 

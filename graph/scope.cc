@@ -7,6 +7,7 @@
 
 #include "absl/strings/strip.h"
 #include "gradflow/core/attributes.h"
+#include "gradflow/core/out_parameter.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
 #include "gradflow/graph/export.h"
@@ -242,11 +243,13 @@ Graph* Scope::graph() const { return shared_->graph.get(); }
 std::shared_ptr<Graph> Scope::graph_as_shared_ptr() const { return shared_->graph; }
 
 absl::Status Scope::ToGraphDef(GraphDef* graph_def, bool /*include_debug_info*/) const {
+  GRADFLOW_RETURN_IF_ERROR(internal::CheckOut(graph_def, "Scope::ToGraphDef", "graph_def"));
   GRADFLOW_RETURN_IF_ERROR(status());
   return ExportGraphDef(*graph(), {}, graph_def);
 }
 
 absl::Status Scope::ToGraph(Graph* graph) const {
+  GRADFLOW_RETURN_IF_ERROR(internal::CheckOut(graph, "Scope::ToGraph", "graph"));
   GRADFLOW_RETURN_IF_ERROR(status());
   return ImportGraphDef({}, this->graph()->def(), graph);
 }

@@ -130,11 +130,12 @@ class Writer {
     return absl::OkStatus();
   }
 
-  absl::Status Write(const std::string& prefix) {
+  absl::Status Write(const std::string& prefix, const FileAccess& files) {
     GRADFLOW_RETURN_IF_ERROR(CheckSlices());
     const std::string data_path = DataFile(prefix, 0, 1);
-    GRADFLOW_RETURN_IF_ERROR(AtFile(data_path, internal::MakeFolders(data_path)));
-    absl::StatusOr<internal::StagedFile> data = internal::StagedFile::Write(data_path, parts_);
+    GRADFLOW_RETURN_IF_ERROR(AtFile(data_path, internal::MakeFolders(data_path, files)));
+    absl::StatusOr<internal::StagedFile> data =
+        internal::StagedFile::Write(data_path, parts_, /*sync=*/false, files);
     if (!data.ok()) return AtFile(data_path, data.status());
     BundleHeaderProto header;
     header.set_num_shards(1);
@@ -144,7 +145,8 @@ class Writer {
     for (const auto& [name, entry] : entries_) table.emplace(name, entry.SerializeAsString());
     const std::string index = internal::WriteTable(table);
     const std::string index_path = IndexFile(prefix);
-    absl::StatusOr<internal::StagedFile> staged = internal::StagedFile::Write(index_path, {index});
+    absl::StatusOr<internal::StagedFile> staged =
+        internal::StagedFile::Write(index_path, {index}, /*sync=*/false, files);
     if (!staged.ok()) return AtFile(index_path, staged.status());
     if (const absl::Status status = data->Commit(); !status.ok()) return AtFile(data_path, status);
     const absl::Status status = staged->Commit();
@@ -263,11 +265,13 @@ absl::Status CheckShard(const BundleHeaderProto& header, const BundleEntryProto&
                                header.num_shards()));
 }
 
-absl::StatusOr<Index> ReadIndex(const std::string& prefix, FileCharge* charge, RunStop* stop) {
+absl::StatusOr<Index> ReadIndex(const std::string& prefix, FileCharge* charge,
+                                const FileAccess& files, RunStop* stop) {
   const std::string path = IndexFile(prefix);
   const auto read = [&]() -> absl::StatusOr<Index> {
     size_t size = 0;
-    GRADFLOW_ASSIGN_OR_RETURN(const internal::FileDescriptor file, internal::OpenFile(path, &size));
+    GRADFLOW_ASSIGN_OR_RETURN(const internal::FileDescriptor file,
+                              internal::OpenFile(path, &size, files));
     if (static_cast<int64_t>(size) > kMaxIndexBytes) {
       return errors::ResourceExhausted("the index has ", size, " bytes, expected at most ",
                                        kMaxIndexBytes);
@@ -289,14 +293,14 @@ absl::StatusOr<Index> ReadIndex(const std::string& prefix, FileCharge* charge, R
 }  // namespace
 
 absl::Status WriteCheckpoint(const std::string& prefix, absl::Span<const CheckpointTensor> tensors,
-                             const std::shared_ptr<Allocator>& allocator) {
+                             const std::shared_ptr<Allocator>& allocator, const FileAccess& files) {
   Writer writer(allocator.get());
   std::vector<size_t> order(tensors.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return tensors[a].name < tensors[b].name; });
   for (const size_t i : order) GRADFLOW_RETURN_IF_ERROR(writer.Add(tensors[i]));
-  return writer.Write(prefix);
+  return writer.Write(prefix, files);
 }
 
 namespace {
@@ -304,11 +308,18 @@ namespace {
 // The data files that a merge renames.
 class Renames {
  public:
+  explicit Renames(const FileAccess& files) : files_(files) {}
+
   void Add(std::string from, std::string to) {
     renames_.emplace_back(std::move(from), std::move(to));
   }
   // Checks that all sources exist, and that no target is the source of another file.
   absl::Status Check() const {
+    for (const auto& [from, to] : renames_) {
+      for (const std::string& path : {from, to}) {
+        GRADFLOW_RETURN_IF_ERROR(AtFile(path, files_.Check(path, FileAccess::Use::kWrite)));
+      }
+    }
     // Files, not paths, since one file may have several.
     std::map<FileId, const std::string*> sources;
     for (const auto& [from, to] : renames_) {
@@ -336,17 +347,18 @@ class Renames {
   absl::Status Apply() {
     for (; done_ < renames_.size(); ++done_) {
       const auto& [from, to] = renames_[done_];
-      if (rename(from.c_str(), to.c_str()) == 0) continue;
-      const int error = errno;
+      const absl::Status status = internal::RenameFile(from, to, files_);
+      if (status.ok()) continue;
       Undo();
-      return AtFile(from, absl::ErrnoToStatus(error, "cannot rename"));
+      return AtFile(from, status);
     }
     return absl::OkStatus();
   }
   void Undo() {
     while (done_ > 0) {
       --done_;
-      (void)rename(renames_[done_].second.c_str(), renames_[done_].first.c_str());
+      const auto& [from, to] = renames_[done_];
+      internal::RenameFile(to, from, files_).IgnoreError();
     }
   }
 
@@ -361,6 +373,7 @@ class Renames {
     return true;
   }
 
+  const FileAccess& files_;
   // From and to.
   std::vector<std::pair<std::string, std::string>> renames_;
   size_t done_ = 0;
@@ -390,14 +403,15 @@ absl::Status CheckMergedTensor(const Index& index, absl::string_view name,
 
 absl::Status MergeCheckpoints(absl::Span<const std::string> prefixes, const std::string& prefix,
                               const MergeCheckpointsOptions& options,
-                              const std::shared_ptr<Allocator>& allocator) {
+                              const std::shared_ptr<Allocator>& allocator,
+                              const FileAccess& files) {
   FileCharge charge(allocator.get());
   Index merged;
   // The data files, in the order of their new numbers.
   std::map<std::string, int> numbers;
   std::vector<std::string> merged_prefixes;
   for (const std::string& from : prefixes) {
-    absl::StatusOr<Index> index = ReadIndex(from, &charge, /*stop=*/nullptr);
+    absl::StatusOr<Index> index = ReadIndex(from, &charge, files, /*stop=*/nullptr);
     if (options.allow_missing_files && absl::IsNotFound(index.status())) continue;
     if (!index.ok()) return index.status();
     if (merged_prefixes.empty()) {
@@ -443,9 +457,9 @@ absl::Status MergeCheckpoints(absl::Span<const std::string> prefixes, const std:
         AtTensor(name, CheckMergedTensor(merged, name, entry, is_complete, allocator.get())));
   }
   const std::string index_path = IndexFile(prefix);
-  GRADFLOW_RETURN_IF_ERROR(AtFile(index_path, internal::MakeFolders(index_path)));
+  GRADFLOW_RETURN_IF_ERROR(AtFile(index_path, internal::MakeFolders(index_path, files)));
   const int total = static_cast<int>(numbers.size());
-  Renames renames;
+  Renames renames(files);
   for (const auto& [path, number] : numbers) renames.Add(path, DataFile(prefix, number, total));
   GRADFLOW_RETURN_IF_ERROR(renames.Check());
   merged.header.set_num_shards(std::max(total, 1));
@@ -456,7 +470,8 @@ absl::Status MergeCheckpoints(absl::Span<const std::string> prefixes, const std:
     table.emplace(key, std::move(value));
   }
   const std::string bytes = internal::WriteTable(table);
-  absl::StatusOr<internal::StagedFile> staged = internal::StagedFile::Write(index_path, {bytes});
+  absl::StatusOr<internal::StagedFile> staged =
+      internal::StagedFile::Write(index_path, {bytes}, /*sync=*/false, files);
   if (!staged.ok()) return AtFile(index_path, staged.status());
   GRADFLOW_RETURN_IF_ERROR(renames.Apply());
   if (const absl::Status status = staged->Commit(); !status.ok()) {
@@ -466,10 +481,14 @@ absl::Status MergeCheckpoints(absl::Span<const std::string> prefixes, const std:
   for (const std::string& from : merged_prefixes) {
     const std::string old_index = IndexFile(from);
     std::error_code error;
-    if (!std::filesystem::equivalent(old_index, index_path, error)) unlink(old_index.c_str());
+    if (!std::filesystem::equivalent(old_index, index_path, error)) {
+      internal::RemoveFile(old_index, files).IgnoreError();
+    }
     const std::filesystem::path old = std::filesystem::path(from).parent_path();
     // Fails for folders that are not empty, such as that of the new index.
-    if (options.delete_old_dirs && !old.empty()) rmdir(old.c_str());
+    if (options.delete_old_dirs && !old.empty()) {
+      internal::RemoveFolder(old.string(), files).IgnoreError();
+    }
   }
   return absl::OkStatus();
 }
@@ -477,8 +496,8 @@ absl::Status MergeCheckpoints(absl::Span<const std::string> prefixes, const std:
 // ---- Checkpoint ----
 
 struct Checkpoint::Impl {
-  explicit Impl(const std::shared_ptr<Allocator>& index_allocator)
-      : allocator(index_allocator), charge(allocator.get()) {}
+  Impl(const std::shared_ptr<Allocator>& index_allocator, const FileAccess& file_access)
+      : allocator(index_allocator), charge(allocator.get()), files(file_access) {}
 
   // The destination of a tensor that is read.
   struct Target {
@@ -497,6 +516,7 @@ struct Checkpoint::Impl {
   const std::shared_ptr<Allocator> allocator;
   // For the index.
   FileCharge charge;
+  const FileAccess files;
   std::string prefix;
   Index index;
   mutable Mutex mutex;
@@ -512,7 +532,7 @@ struct Checkpoint::Impl {
     const auto [it, is_new] = shards.try_emplace(entry.shard_id());
     if (!is_new) return &it->second;
     absl::StatusOr<internal::FileDescriptor> file =
-        internal::OpenFile(DataPath(entry), &it->second.size);
+        internal::OpenFile(DataPath(entry), &it->second.size, files);
     if (!file.ok()) {
       shards.erase(it);
       return file.status();
@@ -744,10 +764,10 @@ Checkpoint::~Checkpoint() = default;
 
 absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& prefix,
                                             const std::shared_ptr<Allocator>& allocator,
-                                            RunStop* stop) {
-  auto impl = std::make_shared<Impl>(allocator);
+                                            const FileAccess& files, RunStop* stop) {
+  auto impl = std::make_shared<Impl>(allocator, files);
   impl->prefix = prefix;
-  GRADFLOW_ASSIGN_OR_RETURN(impl->index, ReadIndex(prefix, &impl->charge, stop));
+  GRADFLOW_ASSIGN_OR_RETURN(impl->index, ReadIndex(prefix, &impl->charge, files, stop));
   return Checkpoint(std::move(impl));
 }
 

@@ -14,7 +14,7 @@
 // all checksums are verified. Inconsistent files return DATA_LOSS with the name of the file.
 //
 // The functions count all memory that depends on files or tensors against the limit of their
-// allocator: indexes, buffers and tensors.
+// allocator: indexes, buffers and tensors. They touch only files that their FileAccess allows.
 #ifndef GRADFLOW_IO_CHECKPOINT_H_
 #define GRADFLOW_IO_CHECKPOINT_H_
 
@@ -33,6 +33,7 @@
 #include "gradflow/core/tensor.h"
 #include "gradflow/core/tensor_shape.h"
 #include "gradflow/core/types.h"
+#include "gradflow/io/file_access.h"
 
 #pragma GCC visibility push(default)
 namespace gradflow {
@@ -54,7 +55,8 @@ struct CheckpointTensor {
 // when complete. Creates the folder if it does not exist. Returns INVALID_ARGUMENT if a name is
 // empty or duplicate.
 absl::Status WriteCheckpoint(const std::string& prefix, absl::Span<const CheckpointTensor> tensors,
-                             const std::shared_ptr<Allocator>& allocator = SystemAllocator());
+                             const std::shared_ptr<Allocator>& allocator = SystemAllocator(),
+                             const FileAccess& files = FileAccess::All());
 
 // Options of MergeCheckpoints.
 struct MergeCheckpointsOptions {
@@ -69,7 +71,8 @@ struct MergeCheckpointsOptions {
 // name of another one that is merged.
 absl::Status MergeCheckpoints(absl::Span<const std::string> prefixes, const std::string& prefix,
                               const MergeCheckpointsOptions& options = {},
-                              const std::shared_ptr<Allocator>& allocator = SystemAllocator());
+                              const std::shared_ptr<Allocator>& allocator = SystemAllocator(),
+                              const FileAccess& files = FileAccess::All());
 
 // An open checkpoint. Copies are cheap; moving is copying. Thread-safe.
 class Checkpoint {
@@ -86,7 +89,7 @@ class Checkpoint {
   // soon after `stop`, which may be null, has been stopped.
   static absl::StatusOr<Checkpoint> Open(
       const std::string& prefix, const std::shared_ptr<Allocator>& allocator = SystemAllocator(),
-      RunStop* stop = nullptr);
+      const FileAccess& files = FileAccess::All(), RunStop* stop = nullptr);
   Checkpoint(const Checkpoint&);
   Checkpoint& operator=(const Checkpoint&);
   ~Checkpoint();

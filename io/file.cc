@@ -19,6 +19,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "gradflow/core/status.h"
+#include "gradflow/io/file_access.h"
+#include "gradflow/io/file_place.h"
 
 namespace gradflow::internal {
 namespace {
@@ -29,6 +31,7 @@ absl::Status CheckRegularFile(const struct stat& info) {
   return errors::InvalidArgument("expected a regular file, but found a ",
                                  S_ISDIR(info.st_mode)    ? "directory"
                                  : S_ISFIFO(info.st_mode) ? "pipe"
+                                 : S_ISLNK(info.st_mode)  ? "symbolic link"
                                                           : "device or socket");
 }
 
@@ -85,16 +88,17 @@ bool IsNameOf(const std::string& path, int fd) {
          named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
 }
 
-// Creates a file in `folder` with permissions `mode` minus the umask, and locks it. Returns a
-// negative number, with errno set, on failure.
-FileDescriptor CreateTemporary(const std::string& folder, mode_t mode, std::string* name) {
+// Creates a file in the folder `prefix`, "" or a path with a slash at the end, relative to the open
+// folder `at`. Its permissions are `mode` minus the umask. Locks it. Returns a negative number,
+// with errno set, on failure.
+FileDescriptor CreateTemporary(int at, const std::string& prefix, mode_t mode, std::string* name) {
   static std::atomic<uint32_t> counter{0};
   // File systems may miscount the names of a file, which must not make this endless.
   int removed = 16;
   for (;;) {
-    *name = absl::StrCat(folder, kTemporaryPrefix, getpid(), "-", counter.fetch_add(1),
+    *name = absl::StrCat(prefix, kTemporaryPrefix, getpid(), "-", counter.fetch_add(1),
                          kTemporarySuffix);
-    FileDescriptor file(open(name->c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+    FileDescriptor file(openat(at, name->c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
     if (file.get() < 0 && errno != EEXIST) return file;
     if (file.get() < 0) continue;
     if (!Lock(file.get(), LOCK_EX)) return file;
@@ -102,6 +106,20 @@ FileDescriptor CreateTemporary(const std::string& folder, mode_t mode, std::stri
     struct stat info;
     if (fstat(file.get(), &info) != 0 || info.st_nlink > 0 || --removed == 0) return file;
   }
+}
+
+// For calls that change a name in a folder, not the file that it links to.
+FilePlace::Options EntryToChange() {
+  FilePlace::Options options;
+  options.use = FileAccess::Use::kWrite;
+  options.is_link = true;
+  return options;
+}
+
+absl::Status Remove(const std::string& path, const FileAccess& access, int flags) {
+  GRADFLOW_ASSIGN_OR_RETURN(const FilePlace place, FilePlace::Find(access, path, EntryToChange()));
+  if (unlinkat(place.folder(), place.name().c_str(), flags) == 0) return absl::OkStatus();
+  return absl::ErrnoToStatus(errno, "cannot remove");
 }
 
 }  // namespace
@@ -112,9 +130,14 @@ FileDescriptor::~FileDescriptor() {
 
 bool FileDescriptor::Close() { return close(std::exchange(fd_, -1)) == 0; }
 
-absl::StatusOr<FileDescriptor> OpenFile(const std::string& path, size_t* size) {
+const FileAccess& AllFiles() { return FileAccess::All(); }
+
+absl::StatusOr<FileDescriptor> OpenFile(const std::string& path, size_t* size,
+                                        const FileAccess& access) {
+  GRADFLOW_ASSIGN_OR_RETURN(const FilePlace place, FilePlace::Find(access, path, {}));
   // O_NONBLOCK: opening a pipe must not block until it has a writer.
-  FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  FileDescriptor file(openat(place.folder(), place.name().c_str(),
+                             O_RDONLY | O_CLOEXEC | O_NONBLOCK | place.open_flags()));
   if (file.get() < 0) return absl::ErrnoToStatus(errno, "cannot open");
   struct stat info;
   if (fstat(file.get(), &info) != 0) return absl::ErrnoToStatus(errno, "cannot read");
@@ -142,23 +165,31 @@ absl::Status WriteAll(int fd, absl::Span<const absl::string_view> parts) {
 }
 
 absl::StatusOr<StagedFile> StagedFile::Write(const std::string& path,
-                                             absl::Span<const absl::string_view> parts, bool sync) {
+                                             absl::Span<const absl::string_view> parts, bool sync,
+                                             const FileAccess& access) {
+  FilePlace::Options use;
+  use.use = FileAccess::Use::kWrite;
+  GRADFLOW_ASSIGN_OR_RETURN(FilePlace place, FilePlace::Find(access, path, use));
   struct stat info;
-  const bool replaces = stat(path.c_str(), &info) == 0;
+  const bool replaces =
+      fstatat(place.folder(), place.name().c_str(), &info, place.stat_flags()) == 0;
   if (replaces) GRADFLOW_RETURN_IF_ERROR(CheckRegularFile(info));
-  std::string target = path;
-  if (char* const real = realpath(path.c_str(), nullptr)) {
-    target = real;
-    std::free(real);
+  std::string target = place.name();
+  if (place.folder() == AT_FDCWD) {
+    if (char* const real = realpath(path.c_str(), nullptr)) {
+      target = real;
+      std::free(real);
+    }
   }
   std::string temporary;
   // The prefix through the last '/', or "": npos + 1 is 0.
-  const std::string folder = target.substr(0, target.rfind('/') + 1);
+  const std::string prefix = target.substr(0, target.rfind('/') + 1);
   const mode_t mode = replaces ? info.st_mode & 0777 : 0666;
-  FileDescriptor file = CreateTemporary(folder, mode, &temporary);
+  FileDescriptor file = CreateTemporary(place.folder(), prefix, mode, &temporary);
   if (file.get() < 0) return absl::ErrnoToStatus(errno, "cannot write");
   const int fd = file.get();
-  StagedFile staged(std::move(file), std::move(temporary), std::move(target));
+  StagedFile staged(std::move(file), std::move(place).TakeFolder(), std::move(temporary),
+                    std::move(target));
   // Restores permissions that the umask removed. Ignores errors of file systems without
   // permissions.
   if (replaces) (void)fchmod(fd, mode);
@@ -171,11 +202,13 @@ absl::StatusOr<StagedFile> StagedFile::Write(const std::string& path,
 }
 
 StagedFile::~StagedFile() {
-  if (!temporary_.empty()) unlink(temporary_.c_str());
+  if (!temporary_.empty()) unlinkat(folder(), temporary_.c_str(), 0);
 }
 
+int StagedFile::folder() const { return folder_.get() < 0 ? AT_FDCWD : folder_.get(); }
+
 absl::Status StagedFile::Commit() {
-  if (rename(temporary_.c_str(), target_.c_str()) != 0) {
+  if (renameat(folder(), temporary_.c_str(), folder(), target_.c_str()) != 0) {
     return absl::ErrnoToStatus(errno, "cannot write");
   }
   temporary_.clear();
@@ -183,9 +216,41 @@ absl::Status StagedFile::Commit() {
 }
 
 absl::Status WriteFile(const std::string& path, absl::Span<const absl::string_view> parts,
-                       bool sync) {
-  GRADFLOW_ASSIGN_OR_RETURN(StagedFile file, StagedFile::Write(path, parts, sync));
+                       bool sync, const FileAccess& access) {
+  GRADFLOW_ASSIGN_OR_RETURN(StagedFile file, StagedFile::Write(path, parts, sync, access));
   return file.Commit();
+}
+
+absl::Status RenameFile(const std::string& from, const std::string& to, const FileAccess& access) {
+  GRADFLOW_ASSIGN_OR_RETURN(const FilePlace source, FilePlace::Find(access, from, EntryToChange()));
+  GRADFLOW_ASSIGN_OR_RETURN(const FilePlace target, FilePlace::Find(access, to, EntryToChange()));
+  if (renameat(source.folder(), source.name().c_str(), target.folder(), target.name().c_str()) ==
+      0) {
+    return absl::OkStatus();
+  }
+  return absl::ErrnoToStatus(errno, "cannot rename");
+}
+
+absl::Status RemoveFile(const std::string& path, const FileAccess& access) {
+  return Remove(path, access, 0);
+}
+absl::Status RemoveFolder(const std::string& path, const FileAccess& access) {
+  return Remove(path, access, AT_REMOVEDIR);
+}
+
+absl::Status MakeFolders(const std::string& path, const FileAccess& access) {
+  FilePlace::Options use;
+  use.use = FileAccess::Use::kWrite;
+  use.makes_folders = true;
+  GRADFLOW_ASSIGN_OR_RETURN(const FilePlace place, FilePlace::Find(access, path, use));
+  // Otherwise they have been made.
+  if (place.folder() != AT_FDCWD) return absl::OkStatus();
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (folder.empty()) return absl::OkStatus();
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (!error) return absl::OkStatus();
+  return absl::ErrnoToStatus(error.value(), "cannot make the folder");
 }
 
 void RemoveStaleFiles(const std::string& folder) {

@@ -1,7 +1,8 @@
 // Reading and writing whole files. Internal.
 //
 // Error messages state the failure and its reason ("cannot open: No such file or directory"); the
-// caller adds the path.
+// caller adds the path. Kernels pass FileAccessOf(context), the files that the graph may touch.
+// Other callers act for the program, which may touch all files.
 #ifndef GRADFLOW_IO_FILE_H_
 #define GRADFLOW_IO_FILE_H_
 
@@ -15,7 +16,14 @@
 #include "absl/types/span.h"
 
 #pragma GCC visibility push(default)
+namespace gradflow {
+class FileAccess;
+}  // namespace gradflow
+
 namespace gradflow::internal {
+
+// Access to all files, for default arguments.
+const FileAccess& AllFiles();
 
 // An owning file descriptor.
 class FileDescriptor {
@@ -28,6 +36,8 @@ class FileDescriptor {
   }
   ~FileDescriptor();
   int get() const { return fd_; }
+  // Gives the descriptor up.
+  int Release() { return std::exchange(fd_, -1); }
   // Closes the file. Returns false, with errno set, if written data could not be stored.
   bool Close();
 
@@ -37,7 +47,8 @@ class FileDescriptor {
 
 // Opens a file for reading and stores its size in *size. Returns INVALID_ARGUMENT if it is not a
 // regular file (a directory, a pipe).
-absl::StatusOr<FileDescriptor> OpenFile(const std::string& path, size_t* size);
+absl::StatusOr<FileDescriptor> OpenFile(const std::string& path, size_t* size,
+                                        const FileAccess& access = AllFiles());
 absl::Status ReadAt(int fd, size_t offset, char* to, size_t size);
 
 // Writes the concatenation of `parts`.
@@ -53,13 +64,15 @@ class StagedFile {
   // With `sync`, waits until the bytes are on the disk.
   static absl::StatusOr<StagedFile> Write(const std::string& path,
                                           absl::Span<const absl::string_view> parts,
-                                          bool sync = false);
+                                          bool sync = false, const FileAccess& access = AllFiles());
   StagedFile(StagedFile&& other) noexcept
       : file_(std::move(other.file_)),
+        folder_(std::move(other.folder_)),
         temporary_(std::exchange(other.temporary_, "")),
         target_(std::move(other.target_)) {}
   StagedFile& operator=(StagedFile&& other) noexcept {
     std::swap(file_, other.file_);
+    std::swap(folder_, other.folder_);
     std::swap(temporary_, other.temporary_);
     std::swap(target_, other.target_);
     return *this;
@@ -70,17 +83,34 @@ class StagedFile {
   absl::Status Commit();
 
  private:
-  StagedFile(FileDescriptor file, std::string temporary, std::string target)
-      : file_(std::move(file)), temporary_(std::move(temporary)), target_(std::move(target)) {}
+  StagedFile(FileDescriptor file, FileDescriptor folder, std::string temporary, std::string target)
+      : file_(std::move(file)),
+        folder_(std::move(folder)),
+        temporary_(std::move(temporary)),
+        target_(std::move(target)) {}
+  // The folder to which the names are relative.
+  int folder() const;
 
   FileDescriptor file_;
+  // Closed for the current folder.
+  FileDescriptor folder_;
   std::string temporary_;
   std::string target_;
 };
 
 // Writes and commits a StagedFile: the file appears whole or not at all.
 absl::Status WriteFile(const std::string& path, absl::Span<const absl::string_view> parts,
-                       bool sync = false);
+                       bool sync = false, const FileAccess& access = AllFiles());
+
+// Renames a file, or a link. Replaces a file of the new name.
+absl::Status RenameFile(const std::string& from, const std::string& to,
+                        const FileAccess& access = AllFiles());
+// Removes a file or a link, and an empty folder.
+absl::Status RemoveFile(const std::string& path, const FileAccess& access = AllFiles());
+absl::Status RemoveFolder(const std::string& path, const FileAccess& access = AllFiles());
+
+// Makes the folders of the path of a file that do not exist.
+absl::Status MakeFolders(const std::string& path, const FileAccess& access = AllFiles());
 
 // Removes the temporary files in a folder that killed processes have left.
 void RemoveStaleFiles(const std::string& folder);

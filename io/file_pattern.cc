@@ -1,14 +1,17 @@
 #include "gradflow/io/file_pattern.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <fnmatch.h>
+#include <sys/stat.h>
 
-#include <filesystem>
-#include <system_error>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "gradflow/core/status.h"
+#include "gradflow/io/file_place.h"
 
 namespace gradflow::internal {
 namespace {
@@ -16,10 +19,37 @@ namespace {
 // The memory of a path in a vector that grows.
 size_t PathBytes(absl::string_view path) { return 128 + path.size(); }
 
+absl::StatusOr<bool> Exists(const std::string& path, const FileAccess& access) {
+  const absl::StatusOr<FilePlace> place = FilePlace::Find(access, path, {});
+  if (absl::IsPermissionDenied(place.status())) return place.status();
+  struct stat info;
+  return place.ok() &&
+         fstatat(place->folder(), place->name().c_str(), &info, place->stat_flags()) == 0;
+}
+
+struct CloseFolder {
+  void operator()(DIR* folder) const { closedir(folder); }
+};
+using Folder = std::unique_ptr<DIR, CloseFolder>;
+
+// Opens a folder, "" for the current one, to list it. Returns null if it cannot be read.
+absl::StatusOr<Folder> OpenFolder(const std::string& path, const FileAccess& access) {
+  const absl::StatusOr<FilePlace> place = FilePlace::Find(access, path.empty() ? "." : path, {});
+  if (absl::IsPermissionDenied(place.status())) return place.status();
+  if (!place.ok()) return nullptr;
+  FileDescriptor file(openat(place->folder(), place->name().c_str(),
+                             O_RDONLY | O_DIRECTORY | O_CLOEXEC | place->open_flags()));
+  if (file.get() < 0) return nullptr;
+  Folder folder(fdopendir(file.get()));
+  if (folder != nullptr) (void)file.Release();
+  return folder;
+}
+
 }  // namespace
 
 absl::Status MatchingPaths(absl::string_view pattern, absl::FunctionRef<bool()> should_stop,
-                           FileCharge* charge, std::vector<std::string>* paths) {
+                           FileCharge* charge, std::vector<std::string>* paths,
+                           const FileAccess& access) {
   if (pattern.empty()) return absl::OkStatus();
   if (pattern.find('\0') != absl::string_view::npos) {
     return errors::InvalidArgument("the pattern has a character of code 0");
@@ -48,34 +78,23 @@ absl::Status MatchingPaths(absl::string_view pattern, absl::FunctionRef<bool()> 
       }
       return absl::OkStatus();
     };
-    std::error_code error;
     if (part.find_first_of("*?[\\") == std::string::npos) {
       // An empty part is a slash at the beginning or the end, or two in a row.
-      if (!is_last || std::filesystem::exists(prefix.path + part, error)) {
-        GRADFLOW_RETURN_IF_ERROR(add(part));
-      }
+      GRADFLOW_ASSIGN_OR_RETURN(const bool exists,
+                                is_last ? Exists(prefix.path + part, access) : true);
+      if (exists) GRADFLOW_RETURN_IF_ERROR(add(part));
       continue;
     }
-    const std::string folder = prefix.path.empty() ? "." : prefix.path;
-    auto entry = std::filesystem::directory_iterator(folder, error);
-    while (!error && entry != std::filesystem::directory_iterator() && !should_stop()) {
-      const std::string name = entry->path().filename().string();
-      if (fnmatch(part.c_str(), name.c_str(), 0) == 0) {
-        GRADFLOW_RETURN_IF_ERROR(add(name));
-      }
-      entry.increment(error);
+    GRADFLOW_ASSIGN_OR_RETURN(const Folder folder, OpenFolder(prefix.path, access));
+    while (folder != nullptr && !should_stop()) {
+      const dirent* const entry = readdir(folder.get());
+      if (entry == nullptr) break;
+      const absl::string_view name = entry->d_name;
+      if (name == "." || name == "..") continue;
+      if (fnmatch(part.c_str(), entry->d_name, 0) == 0) GRADFLOW_RETURN_IF_ERROR(add(name));
     }
   }
   return absl::OkStatus();
-}
-
-absl::Status MakeFolders(const std::string& path) {
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  if (folder.empty()) return absl::OkStatus();
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (!error) return absl::OkStatus();
-  return absl::ErrnoToStatus(error.value(), "cannot make the folder");
 }
 
 }  // namespace gradflow::internal

@@ -1,4 +1,4 @@
-// Paths that match a pattern, and folders. Internal.
+// Paths that match a pattern. Internal.
 #ifndef GRADFLOW_IO_FILE_PATTERN_H_
 #define GRADFLOW_IO_FILE_PATTERN_H_
 
@@ -8,6 +8,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "gradflow/io/file.h"
 #include "gradflow/io/table.h"
 
 namespace gradflow::internal {
@@ -16,12 +17,11 @@ namespace gradflow::internal {
 // stands for any characters, `?` for one, `[a-z]` for one of a set, and a backslash makes the next
 // character literal. Folders that do not exist or cannot be read match nothing. Ends early if
 // should_stop() returns true. Adds the memory of the paths to *charge. Returns RESOURCE_EXHAUSTED
-// if it, or that of the search, exceeds the limit.
+// if the memory of paths and search exceeds the limit, and PERMISSION_DENIED if a folder or a path
+// on the way may not be read.
 absl::Status MatchingPaths(absl::string_view pattern, absl::FunctionRef<bool()> should_stop,
-                           FileCharge* charge, std::vector<std::string>* paths);
-
-// Makes the folders of the path of a file that do not exist.
-absl::Status MakeFolders(const std::string& path);
+                           FileCharge* charge, std::vector<std::string>* paths,
+                           const FileAccess& access = AllFiles());
 
 }  // namespace gradflow::internal
 

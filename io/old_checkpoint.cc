@@ -47,10 +47,10 @@ absl::Status CheckStop(RunStop* stop) {
 
 // Returns the paths of the files in alphabetical order.
 absl::StatusOr<std::vector<std::string>> FilesOf(const std::string& pattern, FileCharge* charge,
-                                                 RunStop* stop) {
+                                                 RunStop* stop, const FileAccess& files) {
   std::vector<std::string> paths;
   const auto should_stop = [&] { return IsStopped(stop); };
-  GRADFLOW_RETURN_IF_ERROR(internal::MatchingPaths(pattern, should_stop, charge, &paths));
+  GRADFLOW_RETURN_IF_ERROR(internal::MatchingPaths(pattern, should_stop, charge, &paths, files));
   GRADFLOW_RETURN_IF_ERROR(CheckStop(stop));
   if (paths.empty()) return errors::NotFound("no file matches ", OldQuoted(pattern));
   std::sort(paths.begin(), paths.end());
@@ -58,9 +58,10 @@ absl::StatusOr<std::vector<std::string>> FilesOf(const std::string& pattern, Fil
 }
 
 absl::StatusOr<TableEntries> ReadFileTable(const std::string& path, FileCharge* charge,
-                                           RunStop* stop) {
+                                           const FileAccess& files, RunStop* stop) {
   size_t size = 0;
-  GRADFLOW_ASSIGN_OR_RETURN(const internal::FileDescriptor file, internal::OpenFile(path, &size));
+  GRADFLOW_ASSIGN_OR_RETURN(const internal::FileDescriptor file,
+                            internal::OpenFile(path, &size, files));
   if (static_cast<int64_t>(size) > kMaxOldFileBytes) {
     return errors::ResourceExhausted("the file has ", size, " bytes, expected at most ",
                                      kMaxOldFileBytes);
@@ -290,10 +291,11 @@ absl::StatusOr<SavedTensorSlices> ReadContents(const TableEntries& table, FileCh
 
 // Adds what a file has of the tensors of the readers, which are in the order of their names.
 absl::Status AddFile(const std::string& path, absl::Span<OldReader* const> readers,
-                     const std::shared_ptr<Allocator>& allocator, RunStop* stop) {
+                     const std::shared_ptr<Allocator>& allocator, RunStop* stop,
+                     const FileAccess& files) {
   GRADFLOW_RETURN_IF_ERROR(CheckStop(stop));
   FileCharge charge(allocator.get());
-  GRADFLOW_ASSIGN_OR_RETURN(const TableEntries table, ReadFileTable(path, &charge, stop));
+  GRADFLOW_ASSIGN_OR_RETURN(const TableEntries table, ReadFileTable(path, &charge, files, stop));
   GRADFLOW_ASSIGN_OR_RETURN(const SavedTensorSlices contents, ReadContents(table, &charge));
   for (const SavedSliceMeta& meta : contents.meta().tensor()) {
     GRADFLOW_RETURN_IF_ERROR(CheckStop(stop));
@@ -312,7 +314,7 @@ absl::Status AddInfo(const std::string& path, const std::shared_ptr<Allocator>& 
                      std::map<std::string, Checkpoint::Info>* tensors) {
   FileCharge charge(allocator.get());
   GRADFLOW_ASSIGN_OR_RETURN(const TableEntries table,
-                            ReadFileTable(path, &charge, /*stop=*/nullptr));
+                            ReadFileTable(path, &charge, FileAccess::All(), /*stop=*/nullptr));
   GRADFLOW_ASSIGN_OR_RETURN(const SavedTensorSlices contents, ReadContents(table, &charge));
   for (const SavedSliceMeta& meta : contents.meta().tensor()) {
     Checkpoint::Info info;
@@ -371,7 +373,8 @@ absl::Status CheckRecordSize(const CheckpointTensor& tensor) {
 }  // namespace
 
 absl::Status WriteOldCheckpoint(const std::string& path, absl::Span<const CheckpointTensor> tensors,
-                                const std::shared_ptr<Allocator>& allocator) {
+                                const std::shared_ptr<Allocator>& allocator,
+                                const FileAccess& files) {
   FileCharge charge(allocator.get());
   int64_t file_bytes = 0;
   // By name.
@@ -447,7 +450,7 @@ absl::Status WriteOldCheckpoint(const std::string& path, absl::Span<const Checkp
   table.emplace("", contents.SerializeAsString());
   const std::string bytes = internal::WriteTable(table);
   if (static_cast<int64_t>(bytes.size()) > kMaxOldFileBytes) return FileTooLarge();
-  const absl::Status status = internal::WriteFile(path, {bytes});
+  const absl::Status status = internal::WriteFile(path, {bytes}, /*sync=*/false, files);
   return status.ok() ? status : errors::Prefix(absl::StrCat(OldQuoted(path), ": "), status);
 }
 
@@ -455,7 +458,7 @@ absl::StatusOr<std::map<std::string, Checkpoint::Info>> ListOldCheckpoint(
     const std::string& pattern, const std::shared_ptr<Allocator>& allocator) {
   FileCharge charge(allocator.get());
   GRADFLOW_ASSIGN_OR_RETURN(const std::vector<std::string> paths,
-                            FilesOf(pattern, &charge, /*stop=*/nullptr));
+                            FilesOf(pattern, &charge, /*stop=*/nullptr, FileAccess::All()));
   std::map<std::string, Checkpoint::Info> tensors;
   for (const std::string& path : paths) {
     const absl::Status status = AddInfo(path, allocator, &tensors);
@@ -467,9 +470,10 @@ absl::StatusOr<std::map<std::string, Checkpoint::Info>> ListOldCheckpoint(
 absl::StatusOr<std::vector<Tensor>> ReadOldCheckpoint(const std::string& pattern,
                                                       absl::Span<const OldCheckpointRead> reads,
                                                       const std::shared_ptr<Allocator>& allocator,
-                                                      RunStop* stop) {
+                                                      RunStop* stop, const FileAccess& files) {
   FileCharge charge(allocator.get());
-  GRADFLOW_ASSIGN_OR_RETURN(const std::vector<std::string> paths, FilesOf(pattern, &charge, stop));
+  GRADFLOW_ASSIGN_OR_RETURN(const std::vector<std::string> paths,
+                            FilesOf(pattern, &charge, stop, files));
   std::vector<std::unique_ptr<OldReader>> readers;
   std::vector<OldReader*> sorted;
   for (const OldCheckpointRead& read : reads) {
@@ -479,7 +483,7 @@ absl::StatusOr<std::vector<Tensor>> ReadOldCheckpoint(const std::string& pattern
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const OldReader* a, const OldReader* b) { return a->name() < b->name(); });
   for (const std::string& path : paths) {
-    const absl::Status status = AddFile(path, sorted, allocator, stop);
+    const absl::Status status = AddFile(path, sorted, allocator, stop, files);
     if (!status.ok()) return errors::Prefix(absl::StrCat(OldQuoted(path), ": "), status);
   }
   std::vector<Tensor> tensors;
@@ -495,10 +499,11 @@ absl::StatusOr<std::vector<Tensor>> ReadOldCheckpoint(const std::string& pattern
 
 absl::StatusOr<Tensor> ReadOldCheckpoint(const std::string& pattern, absl::string_view name,
                                          absl::string_view shape_and_slice,
-                                         const std::shared_ptr<Allocator>& allocator,
-                                         RunStop* stop) {
+                                         const std::shared_ptr<Allocator>& allocator, RunStop* stop,
+                                         const FileAccess& files) {
   const OldCheckpointRead read = {std::string(name), std::string(shape_and_slice)};
-  absl::StatusOr<std::vector<Tensor>> tensors = ReadOldCheckpoint(pattern, {read}, allocator, stop);
+  absl::StatusOr<std::vector<Tensor>> tensors =
+      ReadOldCheckpoint(pattern, {read}, allocator, stop, files);
   if (!tensors.ok()) return tensors.status();
   return std::move(tensors->front());
 }

@@ -23,7 +23,8 @@ namespace gradflow {
 // Writes a file. Returns INVALID_ARGUMENT if a name is empty, if a slice is given twice, or if a
 // tensor or the file would be larger than the format or its reader allows.
 absl::Status WriteOldCheckpoint(const std::string& path, absl::Span<const CheckpointTensor> tensors,
-                                const std::shared_ptr<Allocator>& allocator = SystemAllocator());
+                                const std::shared_ptr<Allocator>& allocator = SystemAllocator(),
+                                const FileAccess& files = FileAccess::All());
 
 // Returns the types and the shapes of the tensors of the files whose names match `pattern`, by
 // their names. Returns NOT_FOUND if there is no file.
@@ -42,11 +43,13 @@ struct OldCheckpointRead {
 // after `stop`, which may be null, has been stopped.
 absl::StatusOr<std::vector<Tensor>> ReadOldCheckpoint(
     const std::string& pattern, absl::Span<const OldCheckpointRead> reads,
-    const std::shared_ptr<Allocator>& allocator = SystemAllocator(), RunStop* stop = nullptr);
+    const std::shared_ptr<Allocator>& allocator = SystemAllocator(), RunStop* stop = nullptr,
+    const FileAccess& files = FileAccess::All());
 // Overload for one tensor.
 absl::StatusOr<Tensor> ReadOldCheckpoint(
     const std::string& pattern, absl::string_view name, absl::string_view shape_and_slice = {},
-    const std::shared_ptr<Allocator>& allocator = SystemAllocator(), RunStop* stop = nullptr);
+    const std::shared_ptr<Allocator>& allocator = SystemAllocator(), RunStop* stop = nullptr,
+    const FileAccess& files = FileAccess::All());
 
 }  // namespace gradflow
 #pragma GCC visibility pop

@@ -19,10 +19,8 @@
 #include "gradflow/graph/import.h"
 #include "gradflow/graph/tensor_id.h"
 #include "gradflow/io/file.h"
-#include "gradflow/io/file_ops.h"
 #include "gradflow/io/npy.h"
 #include "gradflow/proto/graph.pb.h"
-#include "gradflow/proto/node_def.pb.h"
 #include "gradflow/runtime/session/session.h"
 #include "gradflow/testing/case_folder.h"
 #include "gradflow/testing/watchdog.h"
@@ -160,11 +158,11 @@ class Case {
     session_options.graph_limits = options_.graph_limits;
     session_options.graph_limits.deadline = deadline_;
     session_options.tensor_memory_limit_bytes = options_.memory_limit_bytes;
+    session_options.file_access = options_.file_access;
     session_options.config.set_intra_op_parallelism_threads(options_.threads);
     session_options.config.set_inter_op_parallelism_threads(options_.threads);
     GRADFLOW_ASSIGN_OR_RETURN(session_, Session::Make(session_options, registry_));
     GRADFLOW_ASSIGN_OR_RETURN(GraphDef def, ReadGraphDef(file, session_options.graph_limits));
-    GRADFLOW_RETURN_IF_ERROR(CheckFileWrites(def));
     GRADFLOW_RETURN_IF_ERROR(session_->Create(std::move(def)));
     watchdog_.emplace(session_.get(), deadline_);
     GRADFLOW_ASSIGN_OR_RETURN(const auto feeds, TensorFiles(folder_, "feeds", deadline_));
@@ -236,18 +234,6 @@ class Case {
   // Returns DT_INVALID if the output does not exist, which the run reports.
   DataType TypeOf(const std::string& name) const {
     return session_->OutputType(name).value_or(DT_INVALID);
-  }
-
-  absl::Status CheckFileWrites(const GraphDef& def) const {
-    if (options_.allow_file_writes) return absl::OkStatus();
-    for (const NodeDef& node : def.node()) {
-      if (!internal::WritesFiles(node.op())) continue;
-      return absl::PermissionDeniedError(
-          absl::StrCat("node '", errors::Printable(node.name(), 200), "' (", node.op(),
-                       ") writes files, which GoldenOptions::allow_file_writes and "
-                       "`gradflow test --allow-file-writes` permit"));
-    }
-    return absl::OkStatus();
   }
 
   absl::Status ReadTolerances() {

@@ -23,6 +23,7 @@
 #include "absl/strings/string_view.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/graph/import.h"
+#include "gradflow/io/file_access.h"
 #include "gradflow/testing/tensor_diff.h"
 
 namespace gradflow {
@@ -41,9 +42,9 @@ struct GoldenOptions {
   int64_t timeout_ms = 0;
   // Limits of the graph.
   GraphLimits graph_limits;
-  // Runs graphs with ops that write files, such as WriteFile and SaveV2, anywhere. Otherwise a case
-  // with such an op is PERMISSION_DENIED. Ops of plugins are not checked.
-  bool allow_file_writes = false;
+  // The files that the graphs of cases may touch (SessionOptions::file_access). Ops of plugins are
+  // not checked.
+  FileAccess file_access = FileAccess::None();
 };
 
 // The outcome of a case.

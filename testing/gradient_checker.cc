@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "gradflow/core/out_parameter.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/array_ops.h"
 #include "gradflow/runtime/session/client_session.h"
@@ -268,6 +269,7 @@ absl::Status ComputeGradientError(const Scope& scope, const OutputList& xs,
                                   const std::vector<TensorShape>& y_shapes,
                                   const GradientFn& gradient, double* max_error,
                                   const GradientOptions& options) {
+  GRADFLOW_RETURN_IF_ERROR(internal::CheckOut(max_error, "ComputeGradientError", "max_error"));
   GRADFLOW_RETURN_IF_ERROR(scope.status());
   GRADFLOW_RETURN_IF_ERROR(CheckYShapes(ys, y_shapes));
   if (xs.size() != x_shapes.size()) {
@@ -293,6 +295,7 @@ absl::Status ComputeGradientError(const Scope& scope, const Output& x, const Ten
                                   const Output& y, const TensorShape& y_shape,
                                   const GradientFn& gradient, double* max_error,
                                   const GradientOptions& options) {
+  GRADFLOW_RETURN_IF_ERROR(internal::CheckOut(max_error, "ComputeGradientError", "max_error"));
   GRADFLOW_RETURN_IF_ERROR(scope.status());
   GRADFLOW_RETURN_IF_ERROR(CheckYShapes({y}, {y_shape}));
   GRADFLOW_ASSIGN_OR_RETURN(const GradientError error,

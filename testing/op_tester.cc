@@ -13,6 +13,7 @@
 #include "gradflow/core/shape_context.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/variable.h"
+#include "gradflow/io/file_access.h"
 #include "gradflow/io/npy.h"
 #include "gradflow/ops/common/simd.h"
 #include "gradflow/proto/node_def.pb.h"
@@ -256,6 +257,7 @@ absl::StatusOr<std::vector<Tensor>> OpTester::RunKernel(const OpKernel& kernel, 
   for (const DataType dtype : output_types_) slot_types.push_back(TypeOfSlot(dtype));
   RunContext run;
   run.stop = stop_;
+  run.files = &FileAccess::All();
   KernelContext context(absl::MakeSpan(inputs), absl::MakeSpan(outputs), slot_types, run);
   absl::Status status;
   AllowManyThreads();

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 #include <iterator>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -59,7 +60,8 @@ std::string Difference(const Tensor& a, const Tensor& b) {
   return text;
 }
 
-absl::Status Diff(const Checkpoint& a, const Checkpoint& b, std::ostream& out) {
+absl::Status Diff(const Checkpoint& a, const Checkpoint& b,
+                  const std::shared_ptr<Allocator>& allocator, std::ostream& out) {
   const std::vector<absl::string_view> names_a = a.NameViews();
   const std::vector<absl::string_view> names_b = b.NameViews();
   std::vector<absl::string_view> names;
@@ -77,8 +79,8 @@ absl::Status Diff(const Checkpoint& a, const Checkpoint& b, std::ostream& out) {
     } else if (in_a->dtype != in_b->dtype || in_a->shape != in_b->shape) {
       text = absl::StrCat(TypeAndShape(*in_a), " and ", TypeAndShape(*in_b));
     } else {
-      GRADFLOW_ASSIGN_OR_RETURN(const Tensor value_a, a.Read(name));
-      GRADFLOW_ASSIGN_OR_RETURN(const Tensor value_b, b.Read(name));
+      GRADFLOW_ASSIGN_OR_RETURN(const Tensor value_a, a.Read(name, {}, allocator));
+      GRADFLOW_ASSIGN_OR_RETURN(const Tensor value_b, b.Read(name, {}, allocator));
       text = Difference(value_a, value_b);
     }
     if (text.empty()) continue;
@@ -92,13 +94,15 @@ absl::Status Diff(const Checkpoint& a, const Checkpoint& b, std::ostream& out) {
 }  // namespace
 
 absl::Status CheckpointCommand(const CheckpointFlags& flags, std::ostream& out) {
-  GRADFLOW_ASSIGN_OR_RETURN(const Checkpoint checkpoint, OpenCheckpoint(flags.checkpoint));
+  const std::shared_ptr<Allocator> allocator = LimitedAllocator(flags.limits);
+  GRADFLOW_ASSIGN_OR_RETURN(const Checkpoint checkpoint,
+                            OpenCheckpoint(flags.checkpoint, allocator));
   if (!flags.diff.empty()) {
-    GRADFLOW_ASSIGN_OR_RETURN(const Checkpoint other, OpenCheckpoint(flags.diff));
-    return Diff(checkpoint, other, out);
+    GRADFLOW_ASSIGN_OR_RETURN(const Checkpoint other, OpenCheckpoint(flags.diff, allocator));
+    return Diff(checkpoint, other, allocator, out);
   }
   if (flags.tensor.empty()) return List(checkpoint, out);
-  GRADFLOW_ASSIGN_OR_RETURN(const Tensor tensor, checkpoint.Read(flags.tensor));
+  GRADFLOW_ASSIGN_OR_RETURN(const Tensor tensor, checkpoint.Read(flags.tensor, {}, allocator));
   if (!flags.output.empty()) return WriteNpy(flags.output, tensor);
   constexpr int64_t kPrintedValues = 32;
   out << errors::Printable(flags.tensor) << ": " << tensor.DebugString(kPrintedValues) << "\n";

@@ -11,13 +11,14 @@
 
 namespace gradflow::tools {
 
-absl::StatusOr<Checkpoint> OpenCheckpoint(const std::string& argument) {
+absl::StatusOr<Checkpoint> OpenCheckpoint(const std::string& argument,
+                                          const std::shared_ptr<Allocator>& allocator) {
   std::error_code error;
   if (std::filesystem::is_directory(argument, error)) {
     GRADFLOW_ASSIGN_OR_RETURN(const std::string prefix, training::LatestCheckpoint(argument));
-    return Checkpoint::Open(prefix);
+    return Checkpoint::Open(prefix, allocator);
   }
-  return Checkpoint::Open(std::string(absl::StripSuffix(argument, ".index")));
+  return Checkpoint::Open(std::string(absl::StripSuffix(argument, ".index")), allocator);
 }
 
 bool IsVariable(const NodeDef& node, VariableNode* variable) {
@@ -27,7 +28,8 @@ bool IsVariable(const NodeDef& node, VariableNode* variable) {
   return true;
 }
 
-absl::StatusOr<Tensor> ReadVariable(const Checkpoint& checkpoint, const VariableNode& variable) {
+absl::StatusOr<Tensor> ReadVariable(const Checkpoint& checkpoint, const VariableNode& variable,
+                                    const std::shared_ptr<Allocator>& allocator) {
   const absl::StatusOr<Checkpoint::Info> info = checkpoint.Find(variable.info.name);
   if (!info.ok()) {
     return errors::Prefix(absl::StrCat("variable '", variable.node, "': "), info.status());
@@ -42,7 +44,7 @@ absl::StatusOr<Tensor> ReadVariable(const Checkpoint& checkpoint, const Variable
                                    variable.info.shape.DebugString(), ", but in the checkpoint ",
                                    info->shape.DebugString());
   }
-  return checkpoint.Read(variable.info.name);
+  return checkpoint.Read(variable.info.name, {}, allocator);
 }
 
 }  // namespace gradflow::tools

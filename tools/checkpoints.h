@@ -3,10 +3,12 @@
 #ifndef GRADFLOW_TOOLS_CHECKPOINTS_H_
 #define GRADFLOW_TOOLS_CHECKPOINTS_H_
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "gradflow/core/allocator.h"
 #include "gradflow/core/tensor.h"
 #include "gradflow/io/checkpoint.h"
 #include "gradflow/proto/graph.pb.h"
@@ -15,8 +17,9 @@
 namespace gradflow::tools {
 
 // Opens the checkpoint that an argument names: a prefix ("model/ckpt-5"), its index file, or a
-// folder, for the latest one.
-absl::StatusOr<Checkpoint> OpenCheckpoint(const std::string& argument);
+// folder, for the latest one. Charges its index to the allocator.
+absl::StatusOr<Checkpoint> OpenCheckpoint(
+    const std::string& argument, const std::shared_ptr<Allocator>& allocator = SystemAllocator());
 
 // A node that stands for a variable.
 struct VariableNode {
@@ -29,7 +32,9 @@ bool IsVariable(const NodeDef& node, VariableNode* variable);
 
 // Reads the value of a variable. INVALID_ARGUMENT if it has another type or shape; NOT_FOUND if
 // there is none.
-absl::StatusOr<Tensor> ReadVariable(const Checkpoint& checkpoint, const VariableNode& variable);
+absl::StatusOr<Tensor> ReadVariable(
+    const Checkpoint& checkpoint, const VariableNode& variable,
+    const std::shared_ptr<Allocator>& allocator = SystemAllocator());
 
 }  // namespace gradflow::tools
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "tools/graph_limits.h"
 
 namespace gradflow::tools {
 
@@ -31,6 +32,9 @@ struct GraphFlags {
   std::vector<std::string> graph_limits;
   // SessionOptions::fold_batch_norms.
   bool fast = false;
+  FileFlags files;
+  // SessionOptions::raw_prints.
+  bool raw_prints = false;
 };
 
 struct RunFlags {
@@ -59,6 +63,7 @@ struct InspectFlags {
   // Lists what the passes of a plan do, of one with `fast` if that is set.
   bool plan = false;
   bool fast = false;
+  CommandLimits limits;
   // See GraphFlags.
   std::vector<std::string> graph_limits;
 };
@@ -66,6 +71,7 @@ struct InspectFlags {
 struct ConvertFlags {
   std::string from;
   std::string to;
+  CommandLimits limits;
   // See GraphFlags.
   std::vector<std::string> graph_limits;
 };
@@ -82,8 +88,11 @@ struct GradientsFlags {
   std::vector<std::string> check;
   // GradientBuildOptions::automatic_checkpoints.
   bool recompute = false;
+  // The limit on memory applies to the tensors of `check` as well.
+  CommandLimits limits;
+  // Rights of the runs of `check`.
+  FileFlags files;
   // See GraphFlags.
-  int64_t memory_limit = 0;
   std::vector<std::string> graph_limits;
 };
 
@@ -95,6 +104,7 @@ struct CheckpointFlags {
   std::string output;
   // The checkpoint to compare with; empty for none.
   std::string diff;
+  CommandLimits limits;
 };
 
 struct FreezeFlags {
@@ -104,6 +114,7 @@ struct FreezeFlags {
   // Names separated by commas.
   std::string outputs;
   std::string output;
+  CommandLimits limits;
   // See GraphFlags.
   std::vector<std::string> graph_limits;
 };
@@ -123,6 +134,7 @@ struct ViewFlags {
   std::string output;
   // The graph to compare with; empty for none.
   std::string diff;
+  CommandLimits limits;
   // See GraphFlags.
   std::vector<std::string> graph_limits;
 };
@@ -139,8 +151,8 @@ struct EditFlags {
   int64_t memory_limit = int64_t{4} << 30;
   // Limit on the time of a run; 0 for none.
   double timeout_seconds = 60;
-  // Runs may execute ops that write files.
-  bool allow_file_writes = false;
+  // Rights of runs.
+  FileFlags files;
   std::vector<std::string> graph_limits;
 };
 

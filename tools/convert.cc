@@ -18,7 +18,8 @@ namespace gradflow::tools {
 
 // Does not validate the graph, unless it becomes C++: unknown ops are allowed.
 absl::Status ConvertCommand(const ConvertFlags& flags) {
-  GRADFLOW_ASSIGN_OR_RETURN(const GraphLimits limits, MakeGraphLimits(flags.graph_limits));
+  GRADFLOW_ASSIGN_OR_RETURN(const GraphLimits limits,
+                            MakeGraphLimits(flags.graph_limits, flags.limits));
   GRADFLOW_ASSIGN_OR_RETURN(const GraphDef graph, ReadGraphDef(flags.from, limits));
   if (absl::EndsWith(flags.to, ".cc")) {
     GRADFLOW_ASSIGN_OR_RETURN(const std::string program,

@@ -27,7 +27,7 @@ absl::Status EditCommand(const EditFlags& flags, std::ostream& out) {
   options.threads = flags.threads;
   options.memory_limit = flags.memory_limit;
   options.timeout_seconds = flags.timeout_seconds;
-  options.allow_file_writes = flags.allow_file_writes;
+  GRADFLOW_ASSIGN_OR_RETURN(options.file_access, MakeFileAccess(flags.files));
   GRADFLOW_ASSIGN_OR_RETURN(options.limits, MakeGraphLimits(flags.graph_limits));
   if (!flags.graph.empty() && !absl::EndsWith(flags.graph, ".pb") &&
       !absl::EndsWith(flags.graph, ".pbtxt")) {

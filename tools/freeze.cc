@@ -1,5 +1,6 @@
 // gradflow freeze: replaces the variables of a graph by their values in a checkpoint.
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -126,9 +127,11 @@ absl::Status ReadValue(NodeDef* node) {
 
 absl::Status FreezeCommand(const FreezeFlags& flags, std::ostream& out) {
   ImportGraphDefOptions import;
-  GRADFLOW_ASSIGN_OR_RETURN(import.limits, MakeGraphLimits(flags.graph_limits));
+  GRADFLOW_ASSIGN_OR_RETURN(import.limits, MakeGraphLimits(flags.graph_limits, flags.limits));
   GRADFLOW_ASSIGN_OR_RETURN(const GraphDef graph, ReadGraphDef(flags.graph, import.limits));
-  GRADFLOW_ASSIGN_OR_RETURN(const Checkpoint checkpoint, OpenCheckpoint(flags.checkpoint));
+  const std::shared_ptr<Allocator> allocator = LimitedAllocator(flags.limits);
+  GRADFLOW_ASSIGN_OR_RETURN(const Checkpoint checkpoint,
+                            OpenCheckpoint(flags.checkpoint, allocator));
   std::map<std::string, const NodeDef*> nodes;
   for (const NodeDef& node : graph.node()) nodes.emplace(node.name(), &node);
   GRADFLOW_ASSIGN_OR_RETURN(const std::set<std::string> needed,
@@ -146,7 +149,7 @@ absl::Status FreezeCommand(const FreezeFlags& flags, std::ostream& out) {
     *copy = node;
     VariableNode variable;
     if (!IsVariable(node, &variable)) continue;
-    GRADFLOW_ASSIGN_OR_RETURN(const Tensor value, ReadVariable(checkpoint, variable));
+    GRADFLOW_ASSIGN_OR_RETURN(const Tensor value, ReadVariable(checkpoint, variable, allocator));
     Replace(value, copy);
     if (variable.info.is_resource) handles.insert(node.name());
     ++variables;

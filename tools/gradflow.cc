@@ -2,14 +2,19 @@
 //
 // Exit status: 0 on success; 1 on failure, with one line "CODE: text" on standard error; 2 on wrong
 // usage, with the usage on standard error.
+#include <unistd.h>
+
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <cmath>
 #include <cstdint>
+#include <initializer_list>
 #include <iostream>
 #include <limits>
+#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
@@ -26,7 +31,9 @@
 #include "gradflow/ops/common/libraries.h"
 #include "gradflow/ops/common/simd.h"
 #include "tools/commands.h"
+#include "tools/terminal.h"
 #include "tools/test_command.h"
+#include "tools/time_limit.h"
 
 namespace gradflow::tools {
 namespace {
@@ -64,6 +71,31 @@ void AddGraphLimitFlag(CLI::App* command, std::vector<std::string>* limits) {
       ->allow_extra_args(false);
 }
 
+// The limits of commands that run no graph.
+void AddLimitFlags(CLI::App* command, CommandLimits* limits) {
+  command->add_option("--timeout", limits->timeout_seconds, "Time limit; 0: no limit")
+      ->option_text("SECONDS")
+      ->check(NumberUpTo(1e9));
+  command
+      ->add_option("--memory-limit", limits->memory_limit,
+                   "Limit on memory of messages, constants, shapes and tensors; 0: no limit")
+      ->option_text("BYTES")
+      ->check(IntegerUpTo(0, kMaxInt64));
+}
+
+void AddFileFlags(CLI::App* command, FileFlags* files) {
+  command
+      ->add_option("--allow-read", files->allow_read,
+                   "Let the graph read files below a folder, such as by ReadFile and RestoreV2")
+      ->option_text("DIR")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--allow-write", files->allow_write,
+                   "Let the graph write files below a folder, such as by WriteFile and SaveV2")
+      ->option_text("DIR")
+      ->allow_extra_args(false);
+}
+
 void AddGraphFlags(CLI::App* command, GraphFlags* flags) {
   command->add_option("graph", flags->graph, "GraphDef, binary or text")
       ->required()
@@ -90,6 +122,9 @@ void AddGraphFlags(CLI::App* command, GraphFlags* flags) {
   command->add_flag("--fast", flags->fast,
                     "Fold batch normalization into weights, and lay out images as convolutions are "
                     "fastest; changes the last bits of results, and rectifiers may hide NaN");
+  AddFileFlags(command, &flags->files);
+  command->add_flag("--raw-prints", flags->raw_prints,
+                    "Let Print and PrintV2 write control characters to a terminal");
   AddGraphLimitFlag(command, &flags->graph_limits);
 }
 
@@ -159,11 +194,8 @@ void AddGradientsFlags(CLI::App* command, GradientsFlags* flags) {
       "--recompute", flags->recompute,
       "Compute forward tensors again in the backward pass (checkpointing), which takes less "
       "memory");
-  command
-      ->add_option("--memory-limit", flags->memory_limit,
-                   "Limit on memory of tensors of --check; 0: no limit")
-      ->option_text("BYTES")
-      ->check(IntegerUpTo(0, kMaxInt64));
+  AddLimitFlags(command, &flags->limits);
+  AddFileFlags(command, &flags->files);
   AddGraphLimitFlag(command, &flags->graph_limits);
 }
 
@@ -182,6 +214,7 @@ void AddCheckpointFlags(CLI::App* command, CheckpointFlags* flags) {
   command->add_option("--diff", flags->diff, "Show what differs in this checkpoint")
       ->option_text("NEW")
       ->excludes(tensor);
+  AddLimitFlags(command, &flags->limits);
 }
 
 void AddFreezeFlags(CLI::App* command, FreezeFlags* flags) {
@@ -199,6 +232,7 @@ void AddFreezeFlags(CLI::App* command, FreezeFlags* flags) {
   command->add_option("-o,--output", flags->output, "Graph without variables to write")
       ->required()
       ->option_text("OUT");
+  AddLimitFlags(command, &flags->limits);
   AddGraphLimitFlag(command, &flags->graph_limits);
 }
 
@@ -264,6 +298,7 @@ int Main(int argc, char** argv) {
   CLI::Option* plan = inspect_command->add_flag(
       "--plan", inspect.plan, "List the nodes that a run eliminates, folds and fuses");
   inspect_command->add_flag("--fast", inspect.fast, "Include what run --fast changes")->needs(plan);
+  AddLimitFlags(inspect_command, &inspect.limits);
   AddGraphLimitFlag(inspect_command, &inspect.graph_limits);
   AddPluginFlag(inspect_command, &plugins);
 
@@ -306,6 +341,7 @@ int Main(int argc, char** argv) {
   convert_command->add_option("out", convert.to, "GraphDef to write")
       ->required()
       ->option_text("OUT");
+  AddLimitFlags(convert_command, &convert.limits);
   AddGraphLimitFlag(convert_command, &convert.graph_limits);
 
   ViewFlags view;
@@ -319,6 +355,7 @@ int Main(int argc, char** argv) {
       ->option_text("FILE");
   view_command->add_option("--diff", view.diff, "Show what differs in this graph")
       ->option_text("NEW");
+  AddLimitFlags(view_command, &view.limits);
   AddGraphLimitFlag(view_command, &view.graph_limits);
   AddPluginFlag(view_command, &plugins);
 
@@ -344,8 +381,7 @@ int Main(int argc, char** argv) {
   edit_command->add_option("--timeout", edit.timeout_seconds, "Time limit of a run; 0: no limit")
       ->option_text("SECONDS")
       ->check(NumberUpTo(1e9));
-  edit_command->add_flag("--allow-file-writes", edit.allow_file_writes,
-                         "Let runs execute ops that write files, such as WriteFile and SaveV2");
+  AddFileFlags(edit_command, &edit.files);
   AddGraphLimitFlag(edit_command, &edit.graph_limits);
   AddPluginFlag(edit_command, &plugins);
 
@@ -353,8 +389,7 @@ int Main(int argc, char** argv) {
   CLI::App* test_command = app.add_subcommand(
       "test", "Run golden cases: folders with a graph, feeds/ and expected/ as .npy files");
   AddTestFlags(test_command, &test);
-  test_command->add_flag("--allow-file-writes", test.allow_file_writes,
-                         "Run graphs with ops that write files, such as WriteFile and SaveV2");
+  AddFileFlags(test_command, &test.files);
   AddPluginFlag(test_command, &plugins);
 
   try {
@@ -364,22 +399,41 @@ int Main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : 2;
   }
 
+  double timeout_seconds = 0;
+  for (const auto& [command, limits] : std::initializer_list<std::pair<CLI::App*, CommandLimits*>>{
+           {inspect_command, &inspect.limits},
+           {gradients_command, &gradients.limits},
+           {checkpoint_command, &checkpoint.limits},
+           {freeze_command, &freeze.limits},
+           {convert_command, &convert.limits},
+           {view_command, &view.limits}}) {
+    if (command->parsed()) timeout_seconds = limits->timeout_seconds;
+  }
+  TimeLimit time_limit(timeout_seconds);
+  TerminalOutput terminal(&std::cout, STDOUT_FILENO);
+  std::ostream& out = terminal.stream();
+  // With a time limit, prints all or nothing.
+  std::ostringstream kept;
+  std::ostream& to = timeout_seconds > 0 ? kept : out;
+
   // Converts std::bad_alloc to an error.
   absl::Status status = CallSafely([&] {
     for (const std::string& plugin : plugins) GRADFLOW_RETURN_IF_ERROR(LoadLibrary(plugin));
-    if (run_command->parsed()) return RunCommand(run, std::cout);
-    if (bench_command->parsed()) return BenchCommand(bench, std::cout);
-    if (inspect_command->parsed()) return InspectCommand(inspect, std::cout);
-    if (gradients_command->parsed()) return GradientsCommand(gradients, std::cout);
-    if (checkpoint_command->parsed()) return CheckpointCommand(checkpoint, std::cout);
-    if (freeze_command->parsed()) return FreezeCommand(freeze, std::cout);
-    if (ops_command->parsed()) return OpsCommand(ops, std::cout);
-    if (test_command->parsed()) return TestCommand(test, std::cout);
+    if (run_command->parsed()) return RunCommand(run, out);
+    if (bench_command->parsed()) return BenchCommand(bench, out);
+    if (inspect_command->parsed()) return InspectCommand(inspect, to);
+    if (gradients_command->parsed()) return GradientsCommand(gradients, to);
+    if (checkpoint_command->parsed()) return CheckpointCommand(checkpoint, to);
+    if (freeze_command->parsed()) return FreezeCommand(freeze, to);
+    if (ops_command->parsed()) return OpsCommand(ops, out);
+    if (test_command->parsed()) return TestCommand(test, out);
     if (view_command->parsed()) return ViewCommand(view);
-    if (edit_command->parsed()) return EditCommand(edit, std::cout);
+    if (edit_command->parsed()) return EditCommand(edit, out);
     return ConvertCommand(convert);
   });
-  std::cout.flush();
+  time_limit.End();
+  if (timeout_seconds > 0) out << kept.str();
+  out.flush();
   if (status.ok() && !std::cout) {
     status = absl::UnavailableError("standard output could not be written");
   }

@@ -243,7 +243,7 @@ class Comparison {
 
 absl::Status GradientsCommand(const GradientsFlags& flags, std::ostream& out) {
   ImportGraphDefOptions import;
-  GRADFLOW_ASSIGN_OR_RETURN(import.limits, MakeGraphLimits(flags.graph_limits));
+  GRADFLOW_ASSIGN_OR_RETURN(import.limits, MakeGraphLimits(flags.graph_limits, flags.limits));
   GRADFLOW_ASSIGN_OR_RETURN(const GraphDef def, ReadGraphDef(flags.graph, import.limits));
   const Scope scope = Scope::NewRootScope();
   if (const absl::Status status = ImportGraphDef(import, def, scope.graph()); !status.ok()) {
@@ -265,7 +265,8 @@ absl::Status GradientsCommand(const GradientsFlags& flags, std::ostream& out) {
   GRADFLOW_RETURN_IF_ERROR(scope.ToGraphDef(&result));
 
   SessionOptions session_options;
-  session_options.tensor_memory_limit_bytes = flags.memory_limit;
+  session_options.tensor_memory_limit_bytes = flags.limits.memory_limit;
+  GRADFLOW_ASSIGN_OR_RETURN(session_options.file_access, MakeFileAccess(flags.files));
   Comparison comparison(scope, loss, session_options);
   const bool checks = !flags.check.empty();
   if (checks) {

@@ -1,11 +1,13 @@
 #include "tools/graph_limits.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/status.h"
+#include "gradflow/runtime/memory/pool_allocator.h"
 
 namespace gradflow::tools {
 namespace {
@@ -50,6 +52,31 @@ absl::StatusOr<GraphLimits> MakeGraphLimits(const std::vector<std::string>& flag
   GraphLimits limits;
   for (const std::string& flag : flags) GRADFLOW_RETURN_IF_ERROR(SetLimit(flag, &limits));
   return limits;
+}
+
+absl::StatusOr<GraphLimits> MakeGraphLimits(const std::vector<std::string>& flags,
+                                            const CommandLimits& limits) {
+  GRADFLOW_ASSIGN_OR_RETURN(GraphLimits graph, MakeGraphLimits(flags));
+  graph.deadline = DeadlineAfter(limits.timeout_seconds);
+  if (limits.memory_limit == 0) return graph;
+  for (int64_t* const limit : {&graph.max_file_bytes, &graph.max_message_bytes,
+                               &graph.max_constant_bytes, &graph.max_shape_bytes}) {
+    *limit = std::min(*limit, limits.memory_limit);
+  }
+  return graph;
+}
+
+std::shared_ptr<Allocator> LimitedAllocator(const CommandLimits& limits) {
+  if (limits.memory_limit == 0) return SystemAllocator();
+  return std::make_shared<PoolAllocator>(/*limit=*/0, static_cast<size_t>(limits.memory_limit));
+}
+
+absl::StatusOr<FileAccess> MakeFileAccess(const FileFlags& flags) {
+  const absl::StatusOr<FileAccess> read = FileAccess::Below(flags.allow_read, {});
+  if (!read.ok()) return errors::Prefix("--allow-read ", read.status());
+  const absl::StatusOr<FileAccess> all = FileAccess::Below(flags.allow_read, flags.allow_write);
+  if (!all.ok()) return errors::Prefix("--allow-write ", all.status());
+  return all;
 }
 
 std::chrono::steady_clock::time_point DeadlineAfter(double seconds) {

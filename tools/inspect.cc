@@ -141,7 +141,7 @@ absl::Status PrintPlan(const Graph& graph, bool fast, std::ostream& out) {
 
 absl::Status InspectCommand(const InspectFlags& flags, std::ostream& out) {
   ImportGraphDefOptions options;
-  GRADFLOW_ASSIGN_OR_RETURN(options.limits, MakeGraphLimits(flags.graph_limits));
+  GRADFLOW_ASSIGN_OR_RETURN(options.limits, MakeGraphLimits(flags.graph_limits, flags.limits));
   GRADFLOW_ASSIGN_OR_RETURN(const GraphDef def, ReadGraphDef(flags.graph, options.limits));
   PrintOps(def, out);
   Graph graph;

@@ -6,7 +6,6 @@
 #include "absl/strings/str_replace.h"
 #include "gradflow/core/status.h"
 #include "gradflow/testing/golden.h"
-#include "tools/graph_limits.h"
 
 namespace gradflow::tools {
 namespace {
@@ -21,7 +20,7 @@ using ::gradflow::testing::UpdateGoldenCase;
 absl::StatusOr<GoldenOptions> MakeOptions(const TestFlags& flags) {
   GoldenOptions options;
   options.threads = flags.threads;
-  options.allow_file_writes = flags.allow_file_writes;
+  GRADFLOW_ASSIGN_OR_RETURN(options.file_access, MakeFileAccess(flags.files));
   options.memory_limit_bytes = flags.memory_limit;
   options.timeout_ms = std::llround(std::ceil(flags.timeout_seconds * 1000));
   GRADFLOW_ASSIGN_OR_RETURN(options.graph_limits, MakeGraphLimits(flags.graph_limits));

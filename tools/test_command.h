@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "tools/graph_limits.h"
 
 namespace gradflow::tools {
 
@@ -29,8 +30,7 @@ struct TestFlags {
   double timeout_seconds = 0;
   // NAME=NUMBER, members of GraphLimits.
   std::vector<std::string> graph_limits;
-  // Runs graphs with ops that write files.
-  bool allow_file_writes = false;
+  FileFlags files;
 };
 
 // Prints a line for each case. Returns FAILED_PRECONDITION "2 of 3 cases failed" if any failed.

@@ -21,7 +21,8 @@ absl::Status ViewCommand(const ViewFlags& flags) {
   if (!is_dot && !absl::EndsWith(flags.output, ".html")) {
     return errors::InvalidArgument("--output '", flags.output, "' must end in .html, .dot or .gv");
   }
-  GRADFLOW_ASSIGN_OR_RETURN(const GraphLimits limits, MakeGraphLimits(flags.graph_limits));
+  GRADFLOW_ASSIGN_OR_RETURN(const GraphLimits limits,
+                            MakeGraphLimits(flags.graph_limits, flags.limits));
   GRADFLOW_ASSIGN_OR_RETURN(AnalyzedGraph graph, AnalyzeGraph(flags.graph, limits));
   GraphJsonOptions options;
   options.title = std::string(FileName(flags.graph));

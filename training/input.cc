@@ -15,6 +15,7 @@
 #include "absl/types/span.h"
 #include "gradflow/core/call_safely.h"
 #include "gradflow/core/mutex.h"
+#include "gradflow/core/out_parameter.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/tsan.h"
@@ -325,6 +326,7 @@ absl::StatusOr<std::unique_ptr<Batches>> Batches::Open(const std::vector<std::st
 }
 
 absl::Status Batches::Next(std::vector<Tensor>* batch) {
+  GRADFLOW_RETURN_IF_ERROR(internal::CheckOut(batch, "Batches::Next", "batch"));
   Impl& impl = *impl_;
   // Divided, since the product may overflow.
   const auto is_end = [&](int64_t number) {

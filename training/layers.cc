@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "gradflow/core/out_parameter.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/tensor.h"
 #include "gradflow/graph/const_op.h"
@@ -299,6 +300,7 @@ Output FakeQuantWeights(const Scope& scope, const Output& weights, int bits) {
 absl::Status ExponentialMovingAverage::Apply(const Scope& scope,
                                              const std::vector<Output>& variables,
                                              Operation* update) {
+  GRADFLOW_RETURN_IF_ERROR(internal::CheckOut(update, "ExponentialMovingAverage::Apply", "update"));
   if (!averages_.empty()) return errors::FailedPrecondition("averages are applied once");
   if (variables.empty()) return errors::InvalidArgument("an average needs a variable");
   std::vector<VariableInfo> infos;

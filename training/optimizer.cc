@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "gradflow/core/out_parameter.h"
 #include "gradflow/core/status.h"
 #include "gradflow/graph/const_op.h"
 #include "gradflow/graph/node.h"
@@ -52,6 +53,8 @@ IndexedSlices SumRows(const Scope& scope, const IndexedSlices& slices) {
 absl::Status Optimizer::ComputeGradients(const Output& loss, const std::vector<Output>& variables,
                                          std::vector<Output>* gradients,
                                          const GradientBuildOptions& options) {
+  GRADFLOW_RETURN_IF_ERROR(
+      internal::CheckOut(gradients, "Optimizer::ComputeGradients", "gradients"));
   for (const Output& variable : variables) GRADFLOW_RETURN_IF_ERROR(InfoOf(variable).status());
   return AddSymbolicGradients(scope_, {loss}, variables, gradients, options);
 }
@@ -59,6 +62,8 @@ absl::Status Optimizer::ComputeGradients(const Output& loss, const std::vector<O
 absl::Status Optimizer::ComputeGradients(const Output& loss, const std::vector<Output>& variables,
                                          std::vector<SparseGradient>* gradients,
                                          const GradientBuildOptions& options) {
+  GRADFLOW_RETURN_IF_ERROR(
+      internal::CheckOut(gradients, "Optimizer::ComputeGradients", "gradients"));
   for (const Output& variable : variables) GRADFLOW_RETURN_IF_ERROR(InfoOf(variable).status());
   const Output ones = ops::OnesLike(scope_, loss);
   GRADFLOW_RETURN_IF_ERROR(scope_.status());
@@ -67,6 +72,7 @@ absl::Status Optimizer::ComputeGradients(const Output& loss, const std::vector<O
 
 absl::Status Optimizer::ApplyGradients(const std::vector<Output>& gradients,
                                        const std::vector<Output>& variables, Operation* train) {
+  GRADFLOW_RETURN_IF_ERROR(internal::CheckOut(train, "Optimizer::ApplyGradients", "train"));
   std::vector<SparseGradient> dense;
   for (const Output& gradient : gradients) dense.push_back(AsDense(gradient));
   return ApplyGradients(dense, variables, train);
@@ -74,6 +80,7 @@ absl::Status Optimizer::ApplyGradients(const std::vector<Output>& gradients,
 
 absl::Status Optimizer::ApplyGradients(const std::vector<SparseGradient>& gradients,
                                        const std::vector<Output>& variables, Operation* train) {
+  GRADFLOW_RETURN_IF_ERROR(internal::CheckOut(train, "Optimizer::ApplyGradients", "train"));
   if (gradients.size() != variables.size()) {
     return errors::InvalidArgument("expected a gradient for each of ", variables.size(),
                                    " variables, found ", gradients.size());
@@ -123,6 +130,7 @@ absl::Status Optimizer::ApplyGradients(const std::vector<SparseGradient>& gradie
 
 absl::Status Optimizer::Minimize(const Output& loss, const std::vector<Output>& variables,
                                  Operation* train, const GradientBuildOptions& options) {
+  GRADFLOW_RETURN_IF_ERROR(internal::CheckOut(train, "Optimizer::Minimize", "train"));
   std::vector<SparseGradient> gradients;
   GRADFLOW_RETURN_IF_ERROR(ComputeGradients(loss, variables, &gradients, options));
   return ApplyGradients(gradients, variables, train);

@@ -10,6 +10,7 @@
 #include "gradflow/core/registry.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
+#include "gradflow/io/file_access.h"
 #include "gradflow/io/old_checkpoint.h"
 #include "gradflow/io/tensor_slice.h"
 #include "gradflow/proto/node_def.pb.h"
@@ -109,8 +110,8 @@ class SaveKernel final : public OpKernel {
       tensors[i].tensor = ctx.input(fixed_ + i);
       if (fixed_ == 3) tensors[i].shape_and_slice = ctx.input(2).span<tstring>()[i];
     }
-    return old_ ? WriteOldCheckpoint(path, tensors, ctx.allocator())
-                : WriteCheckpoint(path, tensors, ctx.allocator());
+    return old_ ? WriteOldCheckpoint(path, tensors, ctx.allocator(), FileAccessOf(ctx))
+                : WriteCheckpoint(path, tensors, ctx.allocator(), FileAccessOf(ctx));
   }
 
  private:
@@ -138,8 +139,9 @@ absl::Status RestoreOld(KernelContext& ctx, const std::string& path) {
   for (int i = 0; i < ctx.num_outputs(); ++i) {
     reads[i] = {ctx.input(1).span<tstring>()[i], ctx.input(2).span<tstring>()[i]};
   }
-  GRADFLOW_ASSIGN_OR_RETURN(std::vector<Tensor> tensors,
-                            ReadOldCheckpoint(path, reads, ctx.allocator(), ctx.run().stop));
+  GRADFLOW_ASSIGN_OR_RETURN(
+      std::vector<Tensor> tensors,
+      ReadOldCheckpoint(path, reads, ctx.allocator(), ctx.run().stop, FileAccessOf(ctx)));
   for (int i = 0; i < ctx.num_outputs(); ++i) {
     GRADFLOW_RETURN_IF_ERROR(SetRestored(ctx, i, reads[i].name, std::move(tensors[i])));
   }
@@ -152,7 +154,8 @@ absl::Status RestoreV2(KernelContext& ctx) {
   GRADFLOW_RETURN_IF_ERROR(CheckCount(ctx, 2, "shape_and_slices", ctx.num_outputs()));
   const auto names = ctx.input(1).span<tstring>();
   const auto slices = ctx.input(2).span<tstring>();
-  const absl::StatusOr<Checkpoint> checkpoint = Checkpoint::Open(prefix, ctx.allocator(), ctx.run().stop);
+  const absl::StatusOr<Checkpoint> checkpoint =
+      Checkpoint::Open(prefix, ctx.allocator(), FileAccessOf(ctx), ctx.run().stop);
   if (absl::IsNotFound(checkpoint.status())) {
     // The prefix may be a file of the old format.
     const absl::Status status = RestoreOld(ctx, prefix);
@@ -182,8 +185,8 @@ absl::Status Restore(KernelContext& ctx) {
   if (ctx.num_inputs() > 2) {
     GRADFLOW_ASSIGN_OR_RETURN(slice, Text(ctx, 2, "shape_and_slice"));
   }
-  GRADFLOW_ASSIGN_OR_RETURN(
-      Tensor tensor, ReadOldCheckpoint(pattern, name, slice, ctx.allocator(), ctx.run().stop));
+  GRADFLOW_ASSIGN_OR_RETURN(Tensor tensor, ReadOldCheckpoint(pattern, name, slice, ctx.allocator(),
+                                                             ctx.run().stop, FileAccessOf(ctx)));
   return SetRestored(ctx, 0, name, std::move(tensor));
 }
 
@@ -200,7 +203,7 @@ class MergeKernel final : public OpKernel {
     GRADFLOW_ASSIGN_OR_RETURN(const std::string prefix, Text(ctx, 1, "destination_prefix"));
     const auto texts = ctx.input(0).span<tstring>();
     return MergeCheckpoints(std::vector<std::string>(texts.begin(), texts.end()), prefix, options_,
-                            ctx.allocator());
+                            ctx.allocator(), FileAccessOf(ctx));
   }
 
  private:

@@ -14,6 +14,7 @@
 #include "gradflow/core/registry.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
+#include "gradflow/io/file_access.h"
 #include "gradflow/io/file_pattern.h"
 #include "gradflow/ops/common/input_checks.h"
 
@@ -42,7 +43,8 @@ absl::StatusOr<std::string> Path(const KernelContext& ctx, int i, const char* na
 absl::Status ReadFile(KernelContext& ctx) {
   GRADFLOW_ASSIGN_OR_RETURN(const std::string path, Path(ctx, 0, "filename"));
   size_t size = 0;
-  absl::StatusOr<internal::FileDescriptor> file = internal::OpenFile(path, &size);
+  absl::StatusOr<internal::FileDescriptor> file =
+      internal::OpenFile(path, &size, FileAccessOf(ctx));
   if (!file.ok()) return AtPath(path, file.status());
   ctx.ExpectStringBytes(static_cast<double>(size));
   Tensor* output = nullptr;
@@ -67,9 +69,10 @@ absl::Status WriteFile(KernelContext& ctx) {
                                    DataTypeString(ctx.input_dtype(1)));
   }
   const tstring& contents = ctx.input(1).scalar<tstring>()();
-  const absl::Status folders = internal::MakeFolders(path);
+  const absl::Status folders = internal::MakeFolders(path, FileAccessOf(ctx));
   if (!folders.ok()) return AtPath(path, folders);
-  const absl::Status status = internal::WriteFile(path, {contents});
+  const absl::Status status =
+      internal::WriteFile(path, {contents}, /*sync=*/false, FileAccessOf(ctx));
   return status.ok() ? status : AtPath(path, status);
 }
 
@@ -83,7 +86,7 @@ absl::Status MatchingFiles(KernelContext& ctx) {
   std::vector<std::string> paths;
   for (const tstring& pattern : patterns.span<tstring>()) {
     const absl::Status status = internal::MatchingPaths(
-        pattern, [&] { return ctx.ShouldStop(); }, &charge, &paths);
+        pattern, [&] { return ctx.ShouldStop(); }, &charge, &paths, FileAccessOf(ctx));
     if (!status.ok()) return AtPath(pattern, status);
   }
   std::sort(paths.begin(), paths.end());

@@ -10,6 +10,7 @@
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
 #include "gradflow/io/file.h"
+#include "gradflow/io/file_access.h"
 
 namespace gradflow::immutable_const {
 namespace {
@@ -34,7 +35,8 @@ class ImmutableConstKernel final : public OpKernel {
       return errors::Prefix(absl::StrCat("'", errors::Printable(path_), "': "), status);
     };
     size_t size = 0;
-    const absl::StatusOr<internal::FileDescriptor> file = internal::OpenFile(path_, &size);
+    const absl::StatusOr<internal::FileDescriptor> file =
+        internal::OpenFile(path_, &size, FileAccessOf(ctx));
     if (!file.ok()) return at_path(file.status());
     const DataType dtype = ctx.expected_output_dtype(0);
     const int64_t bytes = MultiplyWithoutOverflow(shape_.num_elements(), DataTypeSize(dtype));
@@ -80,7 +82,7 @@ void Register(Registry& registry) {
       .Shape(ImmutableConstShape)
       .Doc(R"(Returns a constant that a file holds.
 
-The file is read when the graph is planned or run. There are no kernels for strings, bools and handles.
+The file is read when the graph runs. There are no kernels for strings, bools and handles.
 
 tensor: The first bytes of the file, as a tensor in row-major order.
 dtype: The type of the tensor.

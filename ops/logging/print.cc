@@ -1,9 +1,12 @@
 // Assert, Print, PrintV2 and Timestamp.
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <string>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "gradflow/core/op_kernel.h"
@@ -33,8 +36,10 @@ std::string Summary(const Tensor& tensor, int64_t summarize, int64_t max_bytes) 
   return absl::StrCat("[", text, "]");
 }
 
-// Writes at once, so that texts of several threads do not mix.
-void Write(const std::string& text, std::FILE* stream) {
+// Writes at once, so that texts of several threads do not mix. On a terminal, escapes control
+// characters, which could change the contents of the terminal.
+void Write(const KernelContext& ctx, std::string text, std::FILE* stream) {
+  if (!ctx.run().raw_prints && isatty(fileno(stream)) == 1) text = errors::PrintableLines(text);
   std::fwrite(text.data(), 1, text.size(), stream);
   std::fflush(stream);
 }
@@ -86,7 +91,7 @@ class PrintKernel final : public OpKernel {
     }
     std::string text = absl::StrCat(message_, tensors);
     text.push_back('\n');
-    Write(text, stderr);
+    Write(ctx, std::move(text), stderr);
     return absl::OkStatus();
   }
 
@@ -126,7 +131,7 @@ class PrintV2Kernel final : public OpKernel {
   }
   absl::Status Compute(KernelContext& ctx) const override {
     GRADFLOW_RETURN_IF_ERROR(ctx.CheckScalar(0, "input"));
-    Write(absl::StrCat(prefix_, ctx.input(0).scalar<tstring>()(), end_), stream_);
+    Write(ctx, absl::StrCat(prefix_, ctx.input(0).scalar<tstring>()(), end_), stream_);
     return absl::OkStatus();
   }
 
@@ -180,6 +185,8 @@ summarize: The number of elements to show of each; negative for all. The error h
       .Shape(UnchangedShape)
       .Doc(R"(Prints tensors to the standard error stream, and returns its first argument.
 
+On a terminal, control characters are escaped.
+
 input: Any tensor.
 data: The tensors to print.
 output: The tensor `input`.
@@ -199,6 +206,8 @@ summarize: The number of elements to print of each tensor; negative for all, up 
       .Stateful()
       .Shape(PrintV2Shape)
       .Doc(R"doc(Prints a text.
+
+On a terminal, control characters are escaped, except line breaks and tabs.
 
 input: A scalar: the text.
 output_stream: The stream: "stdout", "stderr", or "log(info)", "log(warning)" and "log(error)", which

@@ -157,11 +157,13 @@ class Threads final : public LoopArena {
 std::shared_ptr<const ExecutorState> MakeState(const Parallelism& parallelism,
                                                const std::shared_ptr<Allocator>& allocator,
                                                std::shared_ptr<ResourceManager> resources,
-                                               const std::vector<ExecutorDevice>& other_devices) {
+                                               const std::vector<ExecutorDevice>& other_devices,
+                                               const KernelRights& rights) {
   auto state = std::make_shared<ExecutorState>();
   state->parallelism = parallelism;
   state->devices.push_back({"", ShardedPtr<Allocator>(allocator)});
   state->resources = std::move(resources);
+  state->rights = rights;
   for (const ExecutorDevice& device : other_devices) {
     state->devices.push_back({device.name, ShardedPtr<Allocator>(device.allocator)});
   }
@@ -215,8 +217,8 @@ absl::Status RunOnce(RunCore* core, const Plan& plan, absl::Span<const Tensor* c
 
 Executor::Executor(const Parallelism& parallelism, const std::shared_ptr<Allocator>& allocator,
                    std::shared_ptr<ResourceManager> resources,
-                   const std::vector<ExecutorDevice>& other_devices)
-    : state_(MakeState(parallelism, allocator, std::move(resources), other_devices)) {}
+                   const std::vector<ExecutorDevice>& other_devices, const KernelRights& rights)
+    : state_(MakeState(parallelism, allocator, std::move(resources), other_devices, rights)) {}
 
 Executor::~Executor() = default;
 

@@ -27,6 +27,7 @@
 #include "gradflow/core/allocator.h"
 #include "gradflow/core/run_context.h"
 #include "gradflow/core/tensor.h"
+#include "gradflow/io/file_access.h"
 #include "gradflow/runtime/executor/run_limits.h"
 #include "gradflow/runtime/memory/pool_allocator.h"
 #include "gradflow/runtime/plan/plan.h"
@@ -50,6 +51,12 @@ struct ExecutorDevice {
   // A name from PlanOptions::devices.
   std::string name;
   std::shared_ptr<Allocator> allocator;
+};
+
+// Rights of kernels outside of their tensors (SessionOptions).
+struct KernelRights {
+  FileAccess files;
+  bool raw_prints = false;
 };
 
 // A function that kernels call: a plan whose feeds are its arguments and whose fetches are its
@@ -88,10 +95,11 @@ class Executor {
   // A run uses at most max(inter_op, intra_op) threads: its caller, and oneTBB's workers, which all
   // runs share. A thread that waits for its run works for no other run. With 1 and 1, no other
   // thread ever takes part. Tensors are allocated from `allocator`, those of nodes on other devices
-  // from the allocators of `other_devices`; kernels use `resources`. REQUIRES: both numbers >= 1
+  // from the allocators of `other_devices`; kernels use `resources` and have `rights`. REQUIRES:
+  // both numbers >= 1
   Executor(const Parallelism& parallelism, const std::shared_ptr<Allocator>& allocator,
            std::shared_ptr<ResourceManager> resources = nullptr,
-           const std::vector<ExecutorDevice>& other_devices = {});
+           const std::vector<ExecutorDevice>& other_devices = {}, const KernelRights& rights = {});
   // Overload with `threads` for both numbers.
   Executor(int threads, const std::shared_ptr<Allocator>& allocator)
       : Executor(Parallelism{threads, threads}, allocator) {}

@@ -47,6 +47,8 @@ RunCore::RunCore(const ExecutorState& state, const RunLimits& limits, RunTrace* 
     context.allocator = &device.allocator.get();
     context.resources = state.resources.get();
     context.functions = this;
+    context.files = &state.rights.files;
+    context.raw_prints = state.rights.raw_prints;
     context.step_id = step_id;
   }
 }

@@ -63,6 +63,7 @@ struct ExecutorState {
   // Indexed by Plan::PlanNode::device. The first is the default, whose name CheckDevices() ignores.
   std::vector<Device> devices;
   std::shared_ptr<ResourceManager> resources;
+  KernelRights rights;
   // Memory of PlanRuns, cached between runs until Trim. Holds as many blocks of each size as runs
   // were in flight at once, up to a quarter of the machine's memory.
   std::unique_ptr<PoolAllocator> run_memory;

@@ -1,8 +1,10 @@
 // FoldBatchNorms: conv(x, w) scaled and shifted by constants is conv(x, w * factor) + bias. A batch
 // normalization has factor scale / sqrt(variance + epsilon) and bias offset - mean * factor; frozen
 // graphs often have it as Mul and AddV2.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -24,50 +26,112 @@ namespace {
 // Inputs of batch normalization.
 enum { kX, kScale, kOffset, kMean, kVariance };
 
+// The magnitudes of the finite weights of each channel that are not zero.
+struct WeightRange {
+  double smallest = std::numeric_limits<double>::infinity();
+  double largest = 0;
+};
+
 // y = x * factor + bias, for each channel.
+//
+// Products and sums of floats are exact up to rounding errors as long as none overflows or
+// underflows. IsSafe() returns true for constants for which this holds, before and after folding,
+// for all images whose sums are below 2^80. docs/security.md states the bound.
 class Affine {
  public:
-  explicit Affine(int64_t channels)
-      : factors_(static_cast<size_t>(channels), 1), biases_(static_cast<size_t>(channels), 0) {}
+  explicit Affine(int64_t channels) : channels_(static_cast<size_t>(channels)) {}
 
-  int64_t channels() const { return static_cast<int64_t>(factors_.size()); }
-  double factor(int64_t c) const { return factors_[static_cast<size_t>(c)]; }
-  float bias(int64_t c) const { return static_cast<float>(biases_[static_cast<size_t>(c)]); }
+  int64_t channels() const { return static_cast<int64_t>(channels_.size()); }
+  double factor(int64_t c) const { return channels_[static_cast<size_t>(c)].factor; }
+  float bias(int64_t c) const { return static_cast<float>(channels_[static_cast<size_t>(c)].bias); }
   bool scales() const { return scales_; }
   bool shifts() const { return shifts_; }
-  // Weights that overflow would make NaN of zeros.
-  bool IsFinite() const {
-    for (int64_t c = 0; c < channels(); ++c) {
-      if (!std::isfinite(factor(c)) || !std::isfinite(bias(c))) return false;
+
+  // Returns true if the weights may be multiplied by the factors. `ranges` are by channel.
+  bool IsSafe(absl::Span<const WeightRange> ranges) const {
+    for (size_t c = 0; c < channels_.size(); ++c) {
+      if (!channels_[c].is_safe) return false;
+      const double factor = std::abs(channels_[c].factor);
+      if (factor == 0 || ranges[c].largest == 0) continue;
+      // Rounded as the weights are.
+      const auto smallest = static_cast<float>(ranges[c].smallest * factor);
+      const auto largest = static_cast<float>(ranges[c].largest * factor);
+      if (smallest < std::numeric_limits<float>::min() || std::isinf(largest)) return false;
     }
     return true;
   }
 
-  // Appends y * by(c) and y + by(c).
-  template <typename F>
-  void Scale(const F& by) {
+  // Append y * by(c) and y + by(c). A result is of about the size of unit(c): a shift before the
+  // product must not exceed it by far, since image and shift may cancel.
+  template <typename F, typename U>
+  void Scale(const F& by, const U& unit) {
     scales_ = true;
-    for (size_t c = 0; c < factors_.size(); ++c) {
-      const double factor = by(static_cast<int64_t>(c));
-      factors_[c] *= factor;
-      biases_[c] *= factor;
+    for (size_t c = 0; c < channels_.size(); ++c) {
+      channels_[c].Scale(by(static_cast<int64_t>(c)), unit(static_cast<int64_t>(c)));
+    }
+  }
+  void Negate() {
+    scales_ = true;
+    for (Channel& channel : channels_) {
+      channel.factor = -channel.factor;
+      channel.bias = -channel.bias;
     }
   }
   template <typename F>
   void Shift(const F& by) {
     shifts_ = true;
-    for (size_t c = 0; c < biases_.size(); ++c) biases_[c] += by(static_cast<int64_t>(c));
+    for (size_t c = 0; c < channels_.size(); ++c) channels_[c].Shift(by(static_cast<int64_t>(c)));
   }
 
  private:
-  std::vector<double> factors_;
-  std::vector<double> biases_;
+  struct Channel {
+    // The limit on factors, so that results do not overflow, and on the last factor divided by an
+    // earlier factor, so that errors of underflow are not magnified.
+    static constexpr double kMaxFactor = 0x1p40;
+    static constexpr double kMaxBias = 0x1p100;
+    // The largest shift before a product, in units of the result.
+    static constexpr double kMaxMoved = 0x1p10;
+
+    void Scale(double by, double unit) {
+      factor *= by;
+      bias *= by;
+      if (factor != 0) smallest_factor = std::min(smallest_factor, std::abs(factor));
+      // NaN is not safe.
+      is_safe = is_safe && std::abs(factor) <= kMaxFactor * std::min(1.0, smallest_factor) &&
+                std::abs(bias) <= std::min(kMaxMoved * unit, kMaxBias);
+    }
+    void Shift(double by) {
+      bias += by;
+      is_safe = is_safe && std::abs(by) <= kMaxBias && std::abs(bias) <= kMaxBias;
+    }
+
+    double factor = 1;
+    double bias = 0;
+    double smallest_factor = 1;
+    bool is_safe = true;
+  };
+
+  std::vector<Channel> channels_;
   bool scales_ = false;
   bool shifts_ = false;
 };
 
 double ElementOf(const Tensor& tensor, int64_t i) {
   return static_cast<double>(static_cast<const float*>(tensor.raw_data())[i]);
+}
+
+// Returns the range of the weights of each channel, which are the innermost elements of a filter.
+std::vector<WeightRange> RangesOf(const Tensor& filter, int64_t channels) {
+  std::vector<WeightRange> ranges(static_cast<size_t>(channels));
+  const auto weights = filter.span<float>();
+  for (size_t i = 0; i < weights.size(); ++i) {
+    const double weight = std::abs(static_cast<double>(weights[i]));
+    if (weight == 0 || !std::isfinite(weight)) continue;
+    WeightRange& range = ranges[i % ranges.size()];
+    range.smallest = std::min(range.smallest, weight);
+    range.largest = std::max(range.largest, weight);
+  }
+  return ranges;
 }
 
 class Folder {
@@ -88,7 +152,7 @@ class Folder {
       if ((op == "Conv2D" || op == "DepthwiseConv2dNative") && IsPlain(node)) Fold(node);
     }
     const absl::Status pruned = graph_.Prune();
-    // Kept, the values of filters that no node reads any more would double their memory.
+    // Drops filters that no node reads any more; keeping them would double memory.
     if (pruned.ok()) {
       for (const int32_t node : graph_.order()) read_.erase(&graph_.origin(node));
     }
@@ -158,10 +222,10 @@ class Folder {
     const double sign = difference && input == 0 ? -1 : 1;
     const auto at = [&](int64_t c) { return sign * ElementOf(by, by.NumElements() == 1 ? 0 : c); };
     if (product) {
-      affine->Scale(at);
+      affine->Scale(at, /*unit=*/[](int64_t) { return 1.0; });
       return true;
     }
-    if (difference && input == 1) affine->Scale([](int64_t) { return -1.0; });
+    if (difference && input == 1) affine->Negate();
     affine->Shift(at);
     return true;
   }
@@ -181,10 +245,12 @@ class Folder {
       }
     }
     affine->Shift([&](int64_t c) { return -ElementOf(inputs[kMean], c); });
-    affine->Scale([&](int64_t c) {
-      return ElementOf(inputs[kScale], c) /
-             std::sqrt(ElementOf(inputs[kVariance], c) + static_cast<double>(epsilon));
-    });
+    affine->Scale(
+        [&](int64_t c) {
+          return ElementOf(inputs[kScale], c) /
+                 std::sqrt(ElementOf(inputs[kVariance], c) + static_cast<double>(epsilon));
+        },
+        /*unit=*/[&](int64_t c) { return std::abs(ElementOf(inputs[kScale], c)); });
     affine->Shift([&](int64_t c) { return ElementOf(inputs[kOffset], c); });
     return true;
   }
@@ -197,6 +263,7 @@ class Folder {
     const bool depthwise = graph_.origin(conv).type_string() != "Conv2D";
     const int64_t channels = filter.dim_size(3) * (depthwise ? filter.dim_size(2) : 1);
     if (filter.NumElements() == 0) return;
+    const std::vector<WeightRange> ranges = RangesOf(filter, channels);
     // Each node but the last is read by the next alone.
     std::vector<int32_t> chain = {conv};
     Affine affine(channels);
@@ -204,7 +271,7 @@ class Folder {
       const PlanGraph::Use& use = uses_[chain.back()];
       if (use.count != 1 || use.input < 0 || !uses_[use.reader].first_output) break;
       Affine longer = affine;
-      if (!Append(use.reader, use.input, &longer) || !longer.IsFinite()) break;
+      if (!Append(use.reader, use.input, &longer) || !longer.IsSafe(ranges)) break;
       affine = std::move(longer);
       chain.push_back(use.reader);
     }
@@ -217,7 +284,6 @@ class Folder {
     for (int64_t i = 0; i < filter.NumElements(); i += channels) {
       for (int64_t c = 0; c < channels; ++c) {
         weights[i + c] = static_cast<float>(static_cast<double>(from[i + c]) * affine.factor(c));
-        if (std::isinf(weights[i + c]) && !std::isinf(from[i + c])) return;
       }
     }
     if (Replace(chain, *folded, affine)) folded_filters_.insert(filter_node);

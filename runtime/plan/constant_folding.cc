@@ -1,6 +1,8 @@
 // FoldConstants() (passes.h).
+#include <algorithm>
 #include <atomic>
-#include <chrono>
+#include <cmath>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -55,8 +57,24 @@ class LimitedAllocator final : public Allocator {
   std::atomic<int64_t> left_;
 };
 
-// The time limit of folding. What takes longer is left to the runs, which can be stopped.
-constexpr std::chrono::milliseconds kMaxTime(300);
+// Limits on the work of folding a plan, in units of about a nanosecond. What takes more is left to
+// the runs, which can be stopped. Work is counted, never timed, so that a plan does not depend on
+// the load of the machine: nodes, bytes of their inputs and outputs, and blocks of their loops.
+constexpr int64_t kMaxWork = 300'000'000;
+constexpr int64_t kNodeWork = 1'000;
+// BlockSizeForCost() aims at blocks of this work. Loops call RunStop::Check() before each block.
+constexpr int64_t kBlockWork = 20'000;
+
+// The work of libraries for matrices, which do not check whether to stop. They take time in the
+// third power of the size of a matrix.
+int64_t LibraryWork(const Node& node, absl::Span<const Tensor> inputs) {
+  if (node.op().api().group != "linalg_ops") return 0;
+  double work = 0;
+  for (const Tensor& input : inputs) {
+    work += std::pow(static_cast<double>(input.NumElements()), 1.5);
+  }
+  return static_cast<int64_t>(std::min(work, 2.0 * kMaxWork));
+}
 
 // Replaces the kernel of a node whose outputs are known.
 class KnownKernel final : public OpKernel {
@@ -81,14 +99,15 @@ class ConstantFolder {
         limits_(context.limits),
         kernels_(*context.kernels),
         graph_(*graph),
+        uses_cache_(!context.options.fold_batch_norms),
         kind_(graph->num_nodes(), kVariable),
         allocator_(std::make_shared<LimitedAllocator>(max_bytes_ - FoldedBytes())),
-        stop_(limits_.cancelled, limits_.closed, RunStop::Clock::now() + kMaxTime) {}
+        stop_(limits_.cancelled, limits_.closed) {}
 
   // Returns an error if the run is over and a node was stopped.
   absl::Status Fold() {
     for (const int32_t i : graph_.order()) {
-      if (!stopped_.ok() || stop_.IsStopped()) break;
+      if (!stopped_.ok() || stop_.IsStopped() || work_left_ <= 0) break;
       if (graph_.has_known_value(i)) {
         kind_[i] = kConst;
       } else if (!graph_.is_original(i)) {
@@ -105,7 +124,7 @@ class ConstantFolder {
       // Values that only served to compute others are dropped with their nodes.
       if (kind_[i] != kFolded || uses_[i] == 0) continue;
       const FoldedNode folded = MakeFolded(std::move(values_.find(i)->second));
-      kernels_.AddFolded(graph_.origin(i), folded, max_bytes_);
+      if (uses_cache_) kernels_.AddFolded(graph_.origin(i), folded, max_bytes_);
       graph_.SetConstant(i, folded.kernel);
     }
     GRADFLOW_RETURN_IF_ERROR(graph_.Prune());
@@ -129,7 +148,7 @@ class ConstantFolder {
     const Node& node = graph_.origin(i);
     // Values are folded in the memory of the first device.
     if (graph_.device(i) != 0) return false;
-    if (graph_.num_inputs(i) == 0 || !kernels_.MayBeFolded(node)) return false;
+    if (graph_.num_inputs(i) == 0 || (uses_cache_ && !kernels_.MayBeFolded(node))) return false;
     for (int e = 0; e < graph_.num_edges(i); ++e) {
       const PlanGraph::Value source = graph_.edge(i, e);
       // False also for a control input that a feed satisfies: a plan without this feed must not
@@ -142,9 +161,11 @@ class ConstantFolder {
     return IsPure(node);
   }
 
+  // Computes a node. Returns false if it is left to the runs.
   bool Evaluate(int32_t i) {
     const Node& node = graph_.origin(i);
     std::vector<Tensor> outputs;
+    const int64_t work_before = work_left_;
     const absl::Status status = CallSafely([&]() -> absl::Status {
       absl::InlinedVector<Tensor, 4> inputs;
       int64_t bytes = 0;
@@ -154,6 +175,8 @@ class ConstantFolder {
         inputs.push_back(input);
       }
       if (bytes > max_bytes_) return errors::ResourceExhausted("inputs too large to fold");
+      work_left_ -= kNodeWork + bytes + LibraryWork(node, inputs);
+      if (work_left_ <= 0) return errors::ResourceExhausted("takes too much work to fold");
       GRADFLOW_ASSIGN_OR_RETURN(const OpKernel* const kernel, kernels_.Get(node));
       return Run(node, *kernel, absl::MakeSpan(inputs), &outputs);
     });
@@ -162,8 +185,9 @@ class ConstantFolder {
         // A stop is not a fault of the node.
         stopped_ = errors::Prefix(absl::StrCat(internal::NodePrefix(node.def()), "stopped, since "),
                                   WhyStopped(stop_, limits_));
-      } else if (!absl::IsResourceExhausted(status)) {
-        // Another plan may have more memory to spare.
+      } else if (uses_cache_ &&
+                 (!absl::IsResourceExhausted(status) || work_before - work_left_ > kMaxWork / 2)) {
+        // Otherwise another plan may have more memory or work to spare.
         kernels_.NeverFold(node);
       }
       return false;
@@ -176,17 +200,26 @@ class ConstantFolder {
 
   absl::Status Run(const Node& node, const OpKernel& kernel, absl::Span<Tensor> inputs,
                    std::vector<Tensor>* outputs) {
+    RunStop stop(limits_.cancelled, limits_.closed, RunStop::MaxChecks{work_left_ / kBlockWork});
     RunContext run;
-    run.stop = &stop_;
+    run.stop = &stop;
     run.max_loop_threads = 1;
     run.allocator = &allocator_;
-    GRADFLOW_RETURN_IF_ERROR(internal::RunNodeKernel(node, kernel, inputs, run, outputs));
-    // Loops of a stopped kernel may have skipped blocks.
-    if (stop_.Check()) return absl::DeadlineExceededError("takes too long to fold");
+    const absl::Status status = internal::RunNodeKernel(node, kernel, inputs, run, outputs);
+    const int64_t checks = work_left_ / kBlockWork - stop.checks_left();
+    work_left_ -= checks * kBlockWork;
+    // Loops of a stopped kernel may have skipped blocks, so that its status means nothing.
+    if (stop.checks_left() < 0) {
+      work_left_ = 0;
+      return errors::ResourceExhausted("takes too much work to fold");
+    }
+    GRADFLOW_RETURN_IF_ERROR(status);
+    if (stop_.Check()) return absl::CancelledError("the run was stopped");
     int64_t bytes = 0;
     for (const Tensor& output : *outputs) bytes += static_cast<int64_t>(output.TotalBytes());
     // Counts memory that does not come from the allocator, too.
     if (bytes > max_bytes_) return errors::ResourceExhausted("outputs too large to fold");
+    work_left_ -= bytes;
     return absl::OkStatus();
   }
 
@@ -214,6 +247,9 @@ class ConstantFolder {
   const RunLimits& limits_;
   KernelCache& kernels_;
   PlanGraph& graph_;
+  // False if the folded constants decide the bits of results. The plan must not depend on earlier
+  // plans then.
+  const bool uses_cache_;
   // By node.
   std::vector<Kind> kind_;
   // By node; empty until a node is folded. A folded node uses nothing.
@@ -221,8 +257,9 @@ class ConstantFolder {
   // By node: the outputs of folded nodes, as long as they are used.
   internal::HashMap<int32_t, std::vector<Tensor>> values_;
   const std::shared_ptr<Allocator> allocator_;
-  // Stops when the run that waits for the plan is cancelled, or after kMaxTime of folding.
+  // Stops when the run that waits for the plan is cancelled.
   RunStop stop_;
+  int64_t work_left_ = kMaxWork;
   absl::Status stopped_;
 };
 

@@ -122,6 +122,8 @@ class PlanGraphMaker {
   // Returns true if the folded nodes in the cache are valid for these feeds.
   bool MayUseFolded() const {
     if (context_.options.max_folded_bytes == 0) return false;
+    // Folded constants then decide the bits of results, and must not depend on earlier plans.
+    if (context_.options.fold_batch_norms) return false;
     // Folded nodes depend on pure nodes and constants. A feed of one of these changes their values.
     return std::all_of(feeds_.begin(), feeds_.end(), [&](const auto& feed) {
       const Node& node = *graph_.node(feed.first.first);

@@ -37,13 +37,16 @@ absl::Status ResolveReferences(const PassContext& context, PlanGraph* graph);
 absl::Status EliminateCommonSubexpressions(const PassContext& context, PlanGraph* graph);
 
 // Folds constants: runs pure nodes whose inputs are constants on the calling thread, replaces them
-// by their values, and adds the values to the kernel cache for later plans. These nodes are kept:
+// by their values, and adds the values to the kernel cache for later plans. With fold_batch_norms,
+// values neither come from the cache nor go there: a plan must not depend on other plans, since
+// constants decide which weights are folded. These nodes are kept:
 //
 //   - nodes that fail, which then fail in the run if it reaches them
 //   - nodes with a control input from a feed, or from a node that is neither constant nor folded
 //   - nodes with outputs of strings
 //   - nodes whose inputs or outputs would make the memory exceed PlanOptions::max_folded_bytes
-//   - nodes that are not done after 300 ms of folding
+//   - nodes that come after a limit on the work of folding. It counts nodes, bytes and blocks of
+//     loops, and is reached after some tenths of a second
 //
 // If the limits end the pass, the cache keeps the values so far.
 absl::Status FoldConstants(const PassContext& context, PlanGraph* graph);
@@ -54,7 +57,8 @@ FoldedNode MakeFolded(std::vector<Tensor> outputs);
 // Folds products and sums with constants behind a convolution into its constant filter, where a
 // constant has an element for each channel, or one: Mul, Add, AddV2, Sub, BiasAdd, and batch
 // normalization in inference. Images are NHWC and of float. One addition of a bias takes the place
-// of the nodes. Nodes of which none is a product are kept. Values change in the last bits.
+// of the nodes. Chains without a product are kept, and so are nodes whose constants could make
+// numbers overflow, underflow or cancel: docs/security.md states how far values change.
 absl::Status FoldBatchNorms(const PassContext& context, PlanGraph* graph);
 
 // Fuses a convolution or product of float with the chain of elementwise nodes behind it, biases,

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "gradflow/core/call_safely.h"
+#include "gradflow/core/out_parameter.h"
 #include "gradflow/core/status.h"
 #include "gradflow/graph/node.h"
 #include "gradflow/runtime/session/graph_runner.h"
@@ -130,6 +131,7 @@ absl::Status ClientSession::Run(const RunOptions& run_options, const FeedType& i
 
 absl::Status ClientSession::MakeCallable(const CallableOptions& options,
                                          CallableHandle* out_handle) const {
+  GRADFLOW_RETURN_IF_ERROR(internal::CheckOut(out_handle, "MakeCallable", "out_handle"));
   GRADFLOW_RETURN_IF_ERROR(impl_->runner.status());
   GRADFLOW_RETURN_IF_ERROR(impl_->scope.status());
   return (*impl_->runner)->MakeCallable(options, out_handle);

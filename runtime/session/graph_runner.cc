@@ -88,7 +88,8 @@ GraphRunner::GraphRunner(const SessionOptions& options, const Graph& graph)
       timeout_in_ms_(options.config.operation_timeout_in_ms()),
       pool_(MakePool(options)),
       resources_(std::make_shared<ResourceManager>()),
-      executor_(ParallelismOf(options.config), pool_, resources_),
+      executor_(ParallelismOf(options.config), pool_, resources_, /*other_devices=*/{},
+                {options.file_access, options.raw_prints}),
       kernels_(std::make_shared<KernelCache>()) {}
 
 GraphRunner::~GraphRunner() {

@@ -36,6 +36,7 @@
 #include <string>
 
 #include "gradflow/graph/import.h"
+#include "gradflow/io/file_access.h"
 #include "gradflow/proto/config.pb.h"
 #include "gradflow/runtime/session/cancellation.h"
 
@@ -66,10 +67,17 @@ struct SessionOptions {
   int64_t pool_limit_bytes = -1;
   // Folds batch normalization in inference, also as products and sums with constants, into the
   // constant weights of the convolution before it. Keeps images between convolutions in the layout
-  // that oneDNN prefers. Runs are faster and their results differ in the last bits. Relu and Relu6
-  // behind such a convolution make 0 of NaN. Each plan has folded weights of its own. Without
-  // effect at opt_level L0.
+  // that oneDNN prefers. Runs are faster. Results differ by rounding errors of sums, within the
+  // bound of docs/security.md. Relu and Relu6 behind such a convolution make 0 of NaN. Plans do
+  // not share folded weights. Without effect at opt_level L0.
   bool fold_batch_norms = false;
+  // The files that ops such as ReadFile and SaveV2 may touch; by default all files that the process
+  // may touch. Other accesses are PERMISSION_DENIED. Use FileAccess::None() for untrusted graphs.
+  // The command line does so. Plugins are responsible for their own ops.
+  FileAccess file_access;
+  // Print and PrintV2 write control characters to terminals unescaped. By default they escape all
+  // but line breaks and tabs, since a graph could change the contents of the terminal.
+  bool raw_prints = false;
 };
 
 }  // namespace gradflow

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "gradflow/core/call_safely.h"
+#include "gradflow/core/out_parameter.h"
 #include "gradflow/core/status.h"
 #include "gradflow/graph/graph.h"
 #include "gradflow/graph/import.h"
@@ -65,6 +66,7 @@ class LocalSession final : public Session {
   }
 
   absl::Status MakeCallable(const CallableOptions& options, CallableHandle* out_handle) override {
+    GRADFLOW_RETURN_IF_ERROR(internal::CheckOut(out_handle, "MakeCallable", "out_handle"));
     GRADFLOW_RETURN_IF_ERROR(CheckHasGraph());
     return runner_->MakeCallable(options, out_handle);
   }
@@ -171,6 +173,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Make(const SessionOptions& opt
 }
 
 absl::Status NewSession(const SessionOptions& options, Session** out_session) {
+  GRADFLOW_RETURN_IF_ERROR(internal::CheckOut(out_session, "NewSession", "out_session"));
   GRADFLOW_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Make(options));
   *out_session = session.release();
   return absl::OkStatus();

@@ -1012,7 +1012,7 @@ TEST_F(CheckpointTest, StopsWithTheRun) {
   ASSERT_THAT(WriteOldCheckpoint(File("o"), tensors), IsOk());
   RunStop stop;
   stop.Stop();
-  EXPECT_THAT(Checkpoint::Open(File("c"), SystemAllocator(), &stop),
+  EXPECT_THAT(Checkpoint::Open(File("c"), SystemAllocator(), FileAccess::All(), &stop),
               StatusIs(absl::StatusCode::kCancelled));
   const auto checkpoint = Checkpoint::Open(File("c"));
   ASSERT_THAT(checkpoint, IsOk());

@@ -7,14 +7,13 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/tensor.h"
 #include "gradflow/graph/graph.h"
 #include "gradflow/graph/import.h"
-#include "gradflow/io/file_ops.h"
+#include "gradflow/io/file_access.h"
 #include "gradflow/runtime/session/session.h"
 #include "tests/testing/op_rows.h"
 
@@ -47,25 +46,6 @@ bool MakeFeed(DataType dtype, const PartialTensorShape& shape, Tensor* feed) {
   return true;
 }
 
-// Returns whether a run may write files. Those below /proc/none cannot be made.
-bool MayWriteFiles(const Graph& graph) {
-  const auto is_harmless = [](const tstring& path) {
-    return absl::StartsWith(absl::string_view(path), "/proc/none/");
-  };
-  for (int id = 0; id < graph.num_nodes(); ++id) {
-    const Node& node = *graph.node(id);
-    if (!internal::WritesFiles(node.type_string())) continue;
-    const int num_paths = node.type_string() == "MergeV2Checkpoints" ? 2 : 1;
-    for (const Node::Source& path : node.sources().subspan(0, num_paths)) {
-      const Tensor* const paths = graph.ConstantValue(*path.node, path.output);
-      if (paths == nullptr) return true;
-      const auto strings = paths->flat<tstring>();
-      if (!std::all_of(strings.begin(), strings.end(), is_harmless)) return true;
-    }
-  }
-  return false;
-}
-
 absl::Status Run(const GraphDef& def, const HostileOptions& options) {
   Graph graph;
   ImportGraphDefOptions import_options;
@@ -76,12 +56,12 @@ absl::Status Run(const GraphDef& def, const HostileOptions& options) {
   SessionOptions session_options;
   session_options.tensor_memory_limit_bytes = options.memory_bytes;
   session_options.pool_limit_bytes = 0;
+  session_options.file_access = FileAccess::None();
   session_options.config.set_intra_op_parallelism_threads(options.threads);
   session_options.config.set_inter_op_parallelism_threads(options.threads);
   absl::StatusOr<std::unique_ptr<Session>> session = Session::Make(session_options);
   if (!session.ok()) return session.status();
   if (absl::Status status = (*session)->Create(def); !status.ok()) return status;
-  if (MayWriteFiles(graph)) return absl::PermissionDeniedError("the graph may write files");
   Feeds feeds;
   std::vector<std::string> targets;
   std::vector<std::string> fetches;

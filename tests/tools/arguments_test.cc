@@ -51,7 +51,12 @@ TEST_F(ArgumentsTest, NumbersHaveRanges) {
   const std::vector<Command> commands = {
       {{"run"}, {"none.pb"}, {threads, memory, timeout}},
       {{"bench"}, {"none.pb"}, {threads, memory, {"--repeat", "1", "1000000", "1000001"}}},
-      {{"gradients"}, {"none.pb", "--of", "x", "-o", "out.pb"}, {memory}},
+      {{"gradients"}, {"none.pb", "--of", "x", "-o", "out.pb"}, {memory, timeout}},
+      {{"inspect"}, {"none.pb"}, {memory, timeout}},
+      {{"convert"}, {"none.pb", "out.pb"}, {memory, timeout}},
+      {{"view"}, {"none.pb", "-o", "out.html"}, {memory, timeout}},
+      {{"freeze"}, {"none.pb", "none", "--outputs", "x", "-o", "out.pb"}, {memory, timeout}},
+      {{"checkpoint"}, {"none"}, {memory, timeout}},
       {{"edit"}, {"none.txt"}, {threads, memory, timeout, {"--port", "0", "65535", "65536"}}},
       {{"test"}, {"none"}, {threads, memory, timeout, {"--atol", "0", "1e300", "1e301"}}},
       {{"test"}, {"none"}, {{"--rtol", "0", "1e300", "1.1e300"}}},

@@ -11,23 +11,28 @@ _gradflow() {
 
   case $command in
     "") options="run bench inspect gradients checkpoint freeze ops convert view edit test --version" ;;
-    run) options="--checkpoint --feed --fetch --target --threads --memory-limit --fast --graph-limit --timeout --trace --report --report-tensors --plugin" ;;
-    bench) options="--checkpoint --feed --fetch --target --threads --memory-limit --fast --graph-limit --repeat --json --progress --report --plugin" ;;
-    inspect) options="--plan --fast --graph-limit --plugin" ;;
-    gradients) options="--of --wrt --output --check --recompute --memory-limit --graph-limit --plugin" ;;
-    checkpoint) options="--tensor --output --diff" ;;
-    freeze) options="--outputs --output --graph-limit --plugin" ;;
-    convert) options="--graph-limit" ;;
-    view) options="--output --diff --graph-limit --plugin" ;;
-    edit) options="--output --port --threads --memory-limit --timeout --allow-file-writes --graph-limit --plugin" ;;
+    run) options="--checkpoint --feed --fetch --target --threads --memory-limit --fast --allow-read --allow-write --raw-prints --graph-limit --timeout --trace --report --report-tensors --plugin" ;;
+    bench) options="--checkpoint --feed --fetch --target --threads --memory-limit --fast --allow-read --allow-write --raw-prints --graph-limit --repeat --json --progress --report --plugin" ;;
+    inspect) options="--plan --fast --timeout --memory-limit --graph-limit --plugin" ;;
+    gradients) options="--of --wrt --output --check --recompute --timeout --memory-limit --allow-read --allow-write --graph-limit --plugin" ;;
+    checkpoint) options="--tensor --output --diff --timeout --memory-limit" ;;
+    freeze) options="--outputs --output --timeout --memory-limit --graph-limit --plugin" ;;
+    convert) options="--timeout --memory-limit --graph-limit" ;;
+    view) options="--output --diff --timeout --memory-limit --graph-limit --plugin" ;;
+    edit) options="--output --port --threads --memory-limit --timeout --allow-read --allow-write --graph-limit --plugin" ;;
     ops) options="--format --of --plugin" ;;
-    test) options="--update --atol --rtol --ulps --threads --memory-limit --graph-limit --timeout --allow-file-writes --plugin" ;;
+    test) options="--update --atol --rtol --ulps --threads --memory-limit --graph-limit --timeout --allow-read --allow-write --plugin" ;;
   esac
   options+=" --help"
 
   case $previous in
     --threads | --memory-limit | --timeout | --repeat | --port | --target | --tensor | --outputs | --wrt | --check | --feed | --fetch | --atol | --rtol | --ulps | --report-tensors) return ;;
     --of) [[ $command == ops ]] || return ;;
+    --allow-read | --allow-write)
+      compopt -o filenames
+      mapfile -t COMPREPLY < <(compgen -d -- "$current")
+      return
+      ;;
     --format)
       mapfile -t COMPREPLY < <(compgen -W "text pbtxt" -- "$current")
       return

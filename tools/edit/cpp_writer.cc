@@ -259,13 +259,18 @@ class ProgramWriter {
     name = SafeName(name);
     // Macros, such as NULL.
     if (std::none_of(name.begin(), name.end(), absl::ascii_islower)) name += "_node";
-    const std::string base = name;
-    for (int i = 2;
-         taken->count(name) > 0 || !names_.insert(name).second || absl::StartsWith(name, "DT_");
-         ++i) {
-      name = absl::StrCat("n_", base, "_", i);
-    }
-    return name;
+    const auto take = [&](const std::string& free) {
+      return taken->count(free) == 0 && !absl::StartsWith(free, "DT_") &&
+             names_.insert(free).second;
+    };
+    if (take(name)) return name;
+    // Names may differ only behind kMaxName characters: the search goes on where it last ended.
+    int& number = last_numbers_.try_emplace(name, 1).first->second;
+    std::string numbered;
+    do {
+      numbered = absl::StrCat("n_", name, "_", ++number);
+    } while (!take(numbered));
+    return numbered;
   }
 
   // Returns an output as an expression.
@@ -553,6 +558,8 @@ class ProgramWriter {
   // The nodes that others read, which need a name.
   std::set<std::string> read_;
   std::set<std::string> names_;
+  // The last number that was appended to a name.
+  std::unordered_map<std::string, int> last_numbers_;
   std::set<std::string> groups_;
   std::string body_;
   bool uses_bytes_ = false;

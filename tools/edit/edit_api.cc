@@ -31,7 +31,6 @@
 #include "gradflow/graph/scope.h"
 #include "gradflow/graph/tensor_id.h"
 #include "gradflow/io/file.h"
-#include "gradflow/io/file_ops.h"
 #include "gradflow/io/npy.h"
 #include "gradflow/ops/array_ops.h"
 #include "gradflow/ops/image_ops.h"
@@ -322,44 +321,6 @@ class CheckJson {
   std::string notes_;
 };
 
-// Returns PERMISSION_DENIED if an op that writes files is among the producers of `ends`, which are
-// tensors or nodes. Inputs that are fed have none.
-absl::Status CheckFileWrites(const AnalyzedGraph& graph, const std::vector<std::string>& ends,
-                             const absl::flat_hash_set<std::string>& is_fed) {
-  absl::flat_hash_map<absl::string_view, int> index;
-  for (int i = 0; i < graph.def.node_size(); ++i) index.emplace(graph.def.node(i).name(), i);
-  std::vector<int> work;
-  std::vector<bool> is_found(graph.def.node_size());
-  const auto add = [&](int node) {
-    if (is_found[node]) return;
-    is_found[node] = true;
-    work.push_back(node);
-  };
-  for (const std::string& end : ends) {
-    const auto found = index.find(end.substr(0, end.find(':')));
-    if (found != index.end() && !is_fed.contains(end)) add(found->second);
-  }
-  while (!work.empty()) {
-    const int i = work.back();
-    work.pop_back();
-    const NodeDef& node = graph.def.node(i);
-    if (internal::WritesFiles(node.op())) {
-      return absl::PermissionDeniedError(
-          absl::StrCat("node '", errors::Printable(node.name(), 200), "' (", node.op(),
-                       ") writes files, which runs do if `gradflow edit` has --allow-file-writes"));
-    }
-    for (const InputSource& source : graph.sources[i]) {
-      if (source.node < 0) continue;
-      if (source.output >= 0 &&
-          is_fed.contains(FormatTensorId({graph.def.node(source.node).name(), source.output}))) {
-        continue;
-      }
-      add(source.node);
-    }
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<EditApi>> EditApi::Make(const EditOptions& options) {
@@ -502,6 +463,7 @@ absl::StatusOr<std::unique_ptr<EditApi::OpenSession>> EditApi::MakeSession(
   options.config.set_intra_op_parallelism_threads(options_.threads);
   options.config.set_inter_op_parallelism_threads(options_.threads);
   options.tensor_memory_limit_bytes = options_.memory_limit;
+  options.file_access = options_.file_access;
   options.config.mutable_graph_options()->mutable_optimizer_options()->set_opt_level(
       OptimizerOptions::L0);
   std::unique_lock<std::mutex> lock(run_mutex_);
@@ -724,11 +686,6 @@ absl::StatusOr<std::string> EditApi::Run(const EditedGraph& edited, const Value&
   GRADFLOW_ASSIGN_OR_RETURN(const std::vector<std::string> others,
                             ReportedOutputs(graph, "all", ends, targets, fed));
   reported.insert(reported.end(), others.begin(), others.end());
-  if (!options_.allow_file_writes) {
-    std::vector<std::string> needed = reported;
-    needed.insert(needed.end(), targets.begin(), targets.end());
-    GRADFLOW_RETURN_IF_ERROR(CheckFileWrites(graph, needed, is_fed));
-  }
   GRADFLOW_ASSIGN_OR_RETURN(const ReportNodes nodes, ReportNodes::Add(graph, reported, session));
   for (const std::string& name : nodes.fetches()) options.add_fetch(name);
   for (const std::string& name : targets) {

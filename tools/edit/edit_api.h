@@ -33,8 +33,8 @@ struct EditOptions {
   // Limit on the time of a run, and of each import of a graph, which all calls but "save" do; 0 for
   // none. The gradients that a differentiation adds take time linear in the graph.
   double timeout_seconds = 0;
-  // Runs may execute ops that write files, anywhere.
-  bool allow_file_writes = false;
+  // The files that ops of runs may touch.
+  FileAccess file_access = FileAccess::None();
 };
 
 // Thread-safe. Requests are untrusted, and checked like graph files.

@@ -24,6 +24,8 @@
 #include "tests/runtime/plan/plan_labels.h"
 
 namespace gradflow {
+// Other tests of this folder have functions of the same names.
+namespace fusing_test {
 namespace {
 
 using ::absl::StatusCode;
@@ -547,4 +549,5 @@ TEST_F(FusingTest, TracesNameTheLastNode) {
 }
 
 }  // namespace
+}  // namespace fusing_test
 }  // namespace gradflow

@@ -326,11 +326,11 @@ test('runs write no files unless they may', async () => {
   const page = await editor('write.pbtxt', graph);
   await select(page, 'write');
   await fixture.press(page, 'F');
-  assert.match(await message(page), /'write' \(WriteFile\) writes files.*--allow-file-writes/);
+  assert.match(await message(page), /'write' \(WriteFile\): .*--allow-write/);
   assert.match(fixture.faults.pop()!, /status of 400/);
   await page.close();
   assert.ok(!existsSync(out));
-  const allowed = await fixture.open(await fixture.serve(['--allow-file-writes', fixture.file('allowed.pbtxt', graph)]));
+  const allowed = await fixture.open(await fixture.serve(['--allow-write', fixture.folder, fixture.file('allowed.pbtxt', graph)]));
   await settle(allowed);
   await select(allowed, 'write');
   await fixture.press(allowed, 'F');

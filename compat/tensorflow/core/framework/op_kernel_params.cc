@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/resource_handle.h"
 #include "gradflow/core/variable.h"
+#include "gradflow/io/file_access.h"
 #include "tensorflow/core/framework/name_ranges.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/resource_mgr.h"
@@ -39,6 +40,7 @@ struct OpKernelContext::Own {
                                                          : params.op_kernel->output_type(i));
     }
     run.step_id = params.step_id;
+    run.files = &gradflow::FileAccess::All();
     context.emplace(absl::MakeSpan(inputs), absl::MakeSpan(outputs), output_types, run);
   }
 

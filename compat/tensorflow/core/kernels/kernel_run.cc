@@ -12,6 +12,7 @@
 #include "gradflow/core/resource_handle.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/variable.h"
+#include "gradflow/io/file_access.h"
 #include "gradflow/proto/node_def.pb.h"
 #include "gradflow/proto/op_def.pb.h"
 #include "tensorflow/core/framework/resource_mgr.h"
@@ -76,6 +77,7 @@ absl::Status KernelRun::Run(absl::Span<gradflow::Tensor* const> inputs) {
   for (gradflow::DataType& dtype : output_types) dtype = gradflow::TypeOfSlot(dtype);
   gradflow::RunContext run;
   run.resources = &manager_;
+  run.files = &gradflow::FileAccess::All();
   gradflow::KernelContext context(absl::MakeSpan(handles), absl::MakeSpan(outputs), output_types,
                                   run);
   GRADFLOW_RETURN_IF_ERROR(kernel_->Compute(context));
