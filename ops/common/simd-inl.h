@@ -270,7 +270,7 @@ struct Wide<D, true> {
 
 // Rounds doubles to floats, as a static_cast does.
 template <class D>
-HWY_INLINE hn::Vec<hn::Rebind<float, D>> Narrowed(D d, V<D> v) {
+HWY_INLINE hn::Vec<hn::Rebind<float, D>> Narrowed([[maybe_unused]] D d, V<D> v) {
   const hn::Rebind<float, D> df;
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
   // These stop at the largest float, of which twice is infinity.
