@@ -407,6 +407,21 @@ void Casts(Cases* cases) {
   }
 }
 
+void Fourier(Cases* cases) {
+  // Products of small primes, and a large prime.
+  for (const int64_t n : {1, 8, 105, 1000, 1031}) {
+    for (const DataType dtype : {DT_COMPLEX64, DT_COMPLEX128}) {
+      const DataType part = dtype == DT_COMPLEX64 ? DT_FLOAT : DT_DOUBLE;
+      const Tensor parts = Moderate(part, TensorShape({3, n, 2}), 46);
+      Tensor x(dtype, TensorShape({3, n}));
+      std::memcpy(x.raw_data(), parts.raw_data(), parts.TotalBytes());
+      for (const char* const op : {"FFT", "IFFT"}) {
+        cases->Add(Name(op, dtype, absl::StrCat(n)), OpTester(op).Input(x));
+      }
+    }
+  }
+}
+
 void Resize(Cases* cases) {
   for (const DataType dtype : {DT_FLOAT, DT_HALF, DT_BFLOAT16}) {
     const Tensor images = Moderate(dtype, TensorShape({2, 11, 13, 3}), 51);
@@ -494,6 +509,7 @@ TEST(Digests, AreThoseOfX86) {
   Reductions(&cases);
   Elementwise(&cases);
   Casts(&cases);
+  Fourier(&cases);
   Resize(&cases);
   Random(&cases);
   Quantize(&cases);
