@@ -409,7 +409,7 @@ void Casts(Cases* cases) {
 
 void Fourier(Cases* cases) {
   // Products of small primes, and a large prime.
-  for (const int64_t n : {1, 8, 105, 1000, 1031}) {
+  for (const int64_t n : {1, 8, 105, 1000, 1031, 2187}) {
     for (const DataType dtype : {DT_COMPLEX64, DT_COMPLEX128}) {
       const DataType part = dtype == DT_COMPLEX64 ? DT_FLOAT : DT_DOUBLE;
       const Tensor parts = Moderate(part, TensorShape({3, n, 2}), 46);
