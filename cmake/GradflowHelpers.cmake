@@ -49,6 +49,9 @@ function(gradflow_target_defaults target)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
   # Explicit, as Abseil's package requires C++14 only, which clang 14 would then use.
   target_compile_features(${target} PUBLIC cxx_std_17)
+  # Results must not depend on whether the processor can fuse a product and a sum. Every layer
+  # computes some: conversions in core/, images in io/, folded constants in runtime/.
+  target_compile_options(${target} PRIVATE -ffp-contract=off)
   # Calls within the library are direct, also those of exported functions.
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-semantic-interposition>)
   if(CMAKE_CXX_COMPILER_LAUNCHER)

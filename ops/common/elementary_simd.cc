@@ -3,6 +3,8 @@
 #include <hwy/detect_targets.h>
 #if HWY_ARCH_X86
 #include <immintrin.h>
+#elif HWY_ARCH_ARM_A64
+#include <arm_neon.h>
 #endif
 
 #undef HWY_TARGET_INCLUDE
@@ -56,6 +58,17 @@ GRADFLOW_SLEEF_FUNCTIONS(GRADFLOW_DECLARE)
   __m512d Sleef_cinz_##name##d8_##bound##avx512fnofma(__m512d x, __m512d y);
 GRADFLOW_SLEEF_FUNCTIONS2(GRADFLOW_DECLARE)
 #undef GRADFLOW_DECLARE
+#elif HWY_ARCH_ARM_A64
+#define GRADFLOW_DECLARE(name, bound)                                     \
+  float32x4_t Sleef_cinz_##name##f4_##bound##advsimdnofma(float32x4_t x); \
+  float64x2_t Sleef_cinz_##name##d2_##bound##advsimdnofma(float64x2_t x);
+GRADFLOW_SLEEF_FUNCTIONS(GRADFLOW_DECLARE)
+#undef GRADFLOW_DECLARE
+#define GRADFLOW_DECLARE(name, bound)                                                    \
+  float32x4_t Sleef_cinz_##name##f4_##bound##advsimdnofma(float32x4_t x, float32x4_t y); \
+  float64x2_t Sleef_cinz_##name##d2_##bound##advsimdnofma(float64x2_t x, float64x2_t y);
+GRADFLOW_SLEEF_FUNCTIONS2(GRADFLOW_DECLARE)
+#undef GRADFLOW_DECLARE
 #endif
 }
 #endif
@@ -81,6 +94,11 @@ GRADFLOW_SLEEF_FUNCTIONS2(GRADFLOW_DECLARE)
 #define GRADFLOW_SLEEF_FLOATS f4
 #define GRADFLOW_SLEEF_DOUBLES d2
 #define GRADFLOW_SLEEF_TARGET sse4
+#define GRADFLOW_SLEEF_BYTES 16
+#elif HWY_ARCH_ARM_A64 && HWY_TARGET == HWY_NEON
+#define GRADFLOW_SLEEF_FLOATS f4
+#define GRADFLOW_SLEEF_DOUBLES d2
+#define GRADFLOW_SLEEF_TARGET advsimdnofma
 #define GRADFLOW_SLEEF_BYTES 16
 #else
 #define GRADFLOW_SLEEF_FLOATS f1

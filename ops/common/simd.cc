@@ -29,8 +29,9 @@ constexpr Target kTargets[] = {
 
 // Returns the bits of a target that this processor has; 0 if there is none of that name.
 int64_t UsableBits(absl::string_view name) {
-  // Independent of what has been chosen before. The fallback is always there.
-  static const int64_t detected = hwy::SupportedTargets() | HWY_SCALAR | HWY_EMU128;
+  // Independent of earlier choices. Every processor has the target of the compiler's options. It is
+  // the fallback: the scalar one on x86-64, NEON on arm64, where nothing else is compiled.
+  static const int64_t detected = (hwy::SupportedTargets() | HWY_STATIC_TARGET) & HWY_TARGETS;
   for (const Target& target : kTargets) {
     if (name == target.name) return target.bits & detected;
   }

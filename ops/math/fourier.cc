@@ -20,51 +20,105 @@ inline complex128 Times(complex128 a, complex128 b) {
 // Returns -i * a.
 inline complex128 TimesMinusI(complex128 a) { return {a.imag(), -a.real()}; }
 
-// Returns the roots of unity exp(-2 pi i k / n), rounded to double. They are products of two
-// tables in long double, at angles of an eighth of the circle: multiples of a right angle are
-// exact.
+// A number as a sum of two doubles, where `low` is less than a unit in the last place of `high`.
+// The precision of long double depends on the processor.
+struct Wide {
+  double high;
+  double low;
+};
+
+// Returns a + b. REQUIRES: |a| >= |b|
+inline Wide OrderedSum(double a, double b) {
+  const double sum = a + b;
+  return {sum, b - (sum - a)};
+}
+inline Wide ExactSum(double a, double b) {
+  const double sum = a + b;
+  const double second = sum - a;
+  return {sum, (a - (sum - second)) + (b - second)};
+}
+// Splits a number into two whose products are exact.
+inline Wide Split(double a) {
+  const double scaled = a * (0x1p27 + 1);
+  const double high = scaled - (scaled - a);
+  return {high, a - high};
+}
+inline Wide ExactProduct(double a, double b) {
+  const double product = a * b;
+  const Wide x = Split(a);
+  const Wide y = Split(b);
+  return {product, ((x.high * y.high - product) + x.high * y.low + x.low * y.high) + x.low * y.low};
+}
+inline Wide operator-(Wide a) { return {-a.high, -a.low}; }
+inline Wide operator+(Wide a, Wide b) {
+  const Wide sum = ExactSum(a.high, b.high);
+  return OrderedSum(sum.high, sum.low + (a.low + b.low));
+}
+inline Wide operator*(Wide a, Wide b) {
+  const Wide product = ExactProduct(a.high, b.high);
+  return OrderedSum(product.high, product.low + (a.high * b.low + a.low * b.high));
+}
+inline Wide operator/(Wide a, double b) {
+  const double quotient = a.high / b;
+  const Wide product = ExactProduct(quotient, b);
+  return OrderedSum(quotient, ((a.high - product.high) - product.low + a.low) / b);
+}
+
+// exp(i angle).
+struct WideRoot {
+  Wide cosine;
+  Wide sine;
+};
+inline WideRoot operator*(const WideRoot& a, const WideRoot& b) {
+  return {a.cosine * b.cosine + -(a.sine * b.sine), a.cosine * b.sine + a.sine * b.cosine};
+}
+
+// REQUIRES: 0 <= angle <= 2
+WideRoot RootOfAngle(Wide angle) {
+  // The terms angle^k / k! of the exponential series, until they no longer count.
+  WideRoot root = {{1, 0}, {0, 0}};
+  Wide term = {1, 0};
+  for (int k = 1; term.high > 0x1p-110 * angle.high; ++k) {
+    term = term * angle / k;
+    Wide& part = k % 2 == 0 ? root.cosine : root.sine;
+    part = part + (k % 4 < 2 ? term : -term);
+  }
+  return root;
+}
+
+// Returns the roots of unity exp(-2 pi i k / n), rounded to double. They are products of entries of
+// two tables, at angles of at most an eighth of the circle: multiples of a right angle are exact.
 absl::StatusOr<Tensor> Roots(const RunContext& run, int64_t n) {
   GRADFLOW_ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(*run.allocator, DT_COMPLEX128, {n}));
   complex128* roots = static_cast<complex128*>(tensor.raw_data());
-  using Wide = std::complex<long double>;
-  const long double unit = std::acos(-1.0L) / 2 / static_cast<long double>(n);
+  constexpr Wide kRightAngle = {0x1.921fb54442d18p0, 0x1.1a62633145c07p-54};
   int bits = 0;
   while ((int64_t{1} << 2 * bits) < n) ++bits;
   const int64_t size = int64_t{1} << bits;
-  std::vector<Wide> low(size);
-  std::vector<Wide> high(n / 2 / size + 1);
-  const auto root = [&](int64_t i) {
-    const long double angle = unit * static_cast<long double>(i);
-    return Wide(std::cos(angle), std::sin(angle));
-  };
-  for (int64_t i = 0; i < size; ++i) low[i] = root(i);
-  for (size_t i = 0; i < high.size(); ++i) high[i] = root(static_cast<int64_t>(i) * size);
-  const auto set_root = [&](int64_t k) {
+  // Entry i of `low` is at i / n of a right angle, entry i of `high` at i * size / n.
+  std::vector<WideRoot> low(size, WideRoot{{1, 0}, {0, 0}});
+  std::vector<WideRoot> high(n / 2 / size + 1, low[0]);
+  const WideRoot unit = RootOfAngle(kRightAngle / static_cast<double>(n));
+  for (int64_t i = 1; i < size; ++i) low[i] = low[i - 1] * unit;
+  const WideRoot step = low[size - 1] * unit;
+  for (size_t i = 1; i < high.size(); ++i) high[i] = high[i - 1] * step;
+  const auto set_roots = [&](int64_t k) {
     // The angle in right angles is quadrant + rest / n.
     const int64_t quadrant = 4 * k / n;
     const int64_t rest = 4 * k - quadrant * n;
     const int64_t near = 2 * rest <= n ? rest : n - rest;
-    const Wide value = high[near >> bits] * low[near & (size - 1)];
-    double cosine = static_cast<double>(value.real());
-    double sine = static_cast<double>(value.imag());
+    const WideRoot value = high[near >> bits] * low[near & (size - 1)];
+    double cosine = value.cosine.high;
+    double sine = value.sine.high;
     if (near != rest) std::swap(cosine, sine);
-    switch (quadrant) {
-      case 0:
-        roots[k] = {cosine, -sine};
-        break;
-      case 1:
-        roots[k] = {-sine, -cosine};
-        break;
-      case 2:
-        roots[k] = {-cosine, sine};
-        break;
-      default:
-        roots[k] = {sine, cosine};
-        break;
-    }
+    // At most two right angles.
+    roots[k] = quadrant == 0   ? complex128(cosine, -sine)
+               : quadrant == 1 ? complex128(-sine, -cosine)
+                               : complex128(-cosine, sine);
+    if (k > 0 && 2 * k < n) roots[n - k] = std::conj(roots[k]);
   };
-  ParallelFor(run, n, BlockSizeForCost(10), [&](int64_t begin, int64_t end) {
-    for (int64_t k = begin; k < end; ++k) set_root(k);
+  ParallelFor(run, n / 2 + 1, BlockSizeForCost(20), [&](int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; ++k) set_roots(k);
   });
   return tensor;
 }
