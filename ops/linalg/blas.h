@@ -1,6 +1,7 @@
-// Matrix products by the linked BLAS, or those of float by oneDNN; a row of float times a matrix by
-// row_product_simd.h. Each call computes on the calling thread, for kernels that split their work
-// with core/parallel.h. Also how to call LAPACK, which calls the BLAS.
+// Matrix products by the linked BLAS. oneDNN computes some products of float, and
+// row_product_simd.h a row of float times a matrix. Each call computes on the calling thread, for
+// kernels that split their work with core/parallel.h. Also how to call LAPACK, which calls the
+// BLAS.
 #ifndef GRADFLOW_OPS_LINALG_BLAS_H_
 #define GRADFLOW_OPS_LINALG_BLAS_H_
 
