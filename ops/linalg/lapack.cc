@@ -63,7 +63,7 @@ lapack_int Call(const F& fn) {
   return info;
 }
 
-// What a query gets instead of workspaces and results. Some queries write to each of them.
+// Stands for the workspaces and results in a query. Some queries write to each of them.
 template <typename T>
 struct Asked {
   T element = 0;

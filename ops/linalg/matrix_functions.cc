@@ -99,8 +99,7 @@ constexpr Approximant kApproximants[] = {{1.495585217958292e-2, kPade3},
                                          {2.097847961257068, kPade9},
                                          {5.371920351148152, kPade13}};
 
-// Returns the terms of a polynomial with coefficients c[first], c[first + 2], …, of even powers
-// square^0, square^1, …, of which powers[i] is square^(i + 1).
+// Returns c[first] + c[first + 2] y + c[first + 4] y^2 + …, where powers[i] is y^(i + 1).
 template <typename T>
 WideMatrix<T> Polynomial(absl::Span<const double> c, size_t first,
                          const std::vector<WideMatrix<T>>& powers) {
@@ -110,8 +109,9 @@ WideMatrix<T> Polynomial(absl::Span<const double> c, size_t first,
   const size_t low = 2 * powers.size();
   if (c.size() > low + 2) {
     WideMatrix<T> high(n, n);
-    for (size_t i = 0; i < powers.size(); ++i)
+    for (size_t i = 0; i < powers.size(); ++i) {
       AddScaled(c[first + low + 2 + 2 * i], powers[i], &high);
+    }
     sum = Product(powers.back(), high);
   }
   for (size_t i = 0; i < powers.size(); ++i) AddScaled(c[first + 2 + 2 * i], powers[i], &sum);
@@ -177,8 +177,8 @@ void SetRootOfBlock(const WideMatrix<double>& triangle, int64_t i, int64_t rows,
     (*root)(i, i) = std::sqrt(triangle(i, i));
     return;
   }
-  // With eigenvalues a +- b i of the block, its root is s + (block - a) / (2 s), of which s is the
-  // real part of the root of a + b i.
+  // The block has eigenvalues a +- b i. With s the real part of the root of a + b i, the root of
+  // the block is s + (block - a) / (2 s).
   const double upper = triangle(i, i + 1);
   const double lower = triangle(i + 1, i);
   const double imaginary = std::sqrt(std::abs(upper)) * std::sqrt(std::abs(lower));
@@ -293,19 +293,17 @@ struct Logarithm {
     for (int64_t i = 0; i < n; ++i) {
       if (triangle(i, i) == complex128(0)) return NanMatrix<complex128>(n);
     }
-    // X from here on, after the matrix.
-    const auto subtract_identity = [n](Matrix* x) {
-      for (int64_t i = 0; i < n; ++i) (*x)(i, i) -= 1;
+    const auto minus_identity = [n](Matrix x) {
+      for (int64_t i = 0; i < n; ++i) x(i, i) -= 1;
+      return x;
     };
-    Matrix x = triangle;
-    subtract_identity(&x);
+    Matrix x = minus_identity(triangle);
     int roots = 0;
     // The condition is also false for NaN.
     while (!(ColumnNorm(x) < kNear)) {
       if (++roots > kMaxRoots || !AllFinite(x)) return NanMatrix<complex128>(n);
       triangle = RootOfTriangle(triangle);
-      x = triangle;
-      subtract_identity(&x);
+      x = minus_identity(triangle);
     }
     Matrix log(n, n);
     for (int i = 0; i < 4; ++i) {

@@ -159,6 +159,7 @@ TEST_F(ArgumentsTest, VersionListsLibrariesAndTheInstructionSet) {
                           line("Highway", kThree), line("SLEEF", kThree),
                           line("oneDNN", absl::StrCat("(", kThree, "|none)")),
                           line("BLAS", "((BLIS [0-9]|OpenBLAS [0-9]|lib.*\\.so).*|none)"),
+                          line("LAPACK", absl::StrCat("(", kThree, "|none)")),
                           line("zlib", "[0-9.]+"), line("libpng", kThree),
                           line("libjpeg", "(turbo )?[0-9.]+"), line("giflib", kThree),
                           line("libwebp", kThree),

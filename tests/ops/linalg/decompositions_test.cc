@@ -203,8 +203,8 @@ TEST(Decompositions, OfHardSelfAdjointMatricesAreAccurate) {
   }
 }
 
-// Returns true if all elements of matrix i of a batch are NaN; of Cholesky, those of the lower
-// triangle.
+// Returns true if all elements of matrix i of a batch are NaN. If `lower`, looks at the lower
+// triangle, and expects zeros above it.
 bool IsNan(const Tensor& batch, int64_t i, bool lower) {
   Tensor matrix = batch.SubSlice(i);
   const int64_t columns = matrix.dims() == 0 ? 1 : matrix.dim_size(matrix.dims() - 1);
@@ -230,9 +230,9 @@ TEST(Decompositions, OfNanAndInfinity) {
     const Tensor x = PositiveMatrices(dtype, {2, 5, 5});
     for (const Decomposition& decomposition : Decompositions(dtype)) {
       const std::string& name = decomposition.name;
-      // Of these, elements that do not depend on the element may be finite.
+      // Some elements of these results do not depend on the element, and stay finite.
       const bool partly = name == "Lu" || name == "MatrixTriangularSolve";
-      // These are computed by loops, in which infinity need not become NaN.
+      // Loops compute these. Infinity need not become NaN there.
       const bool by_loops = partly || name == "LogMatrixDeterminant" ||
                             name == "MatrixDeterminant" || name == "MatrixInverse" ||
                             name == "MatrixSolve";
