@@ -10,6 +10,13 @@ namespace gradflow {
 namespace simd_targets {
 namespace {
 
+// Highway 1.1 divides NEON into targets by whether the processor has AES.
+#ifdef HWY_NEON_WITHOUT_AES
+constexpr int64_t kNeon = HWY_NEON | HWY_NEON_WITHOUT_AES;
+#else
+constexpr int64_t kNeon = HWY_NEON;
+#endif
+
 struct Target {
   const char* name;
   // Highway's targets that count as this one.
@@ -17,7 +24,7 @@ struct Target {
 };
 
 constexpr Target kTargets[] = {
-    {"avx512", HWY_AVX3_DL | HWY_AVX3},  {"avx2", HWY_AVX2}, {"sse4", HWY_SSE4}, {"neon", HWY_NEON},
+    {"avx512", HWY_AVX3_DL | HWY_AVX3},  {"avx2", HWY_AVX2}, {"sse4", HWY_SSE4}, {"neon", kNeon},
     {"scalar", HWY_SCALAR | HWY_EMU128},
 };
 
