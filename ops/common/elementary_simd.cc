@@ -1,9 +1,9 @@
 #include "gradflow/ops/common/elementary_simd.h"
 
-#include <hwy/detect_targets.h>
-#if HWY_ARCH_X86
+// Highway's own macros would come too early: simd-inl.h disables targets before it includes them.
+#if defined(__x86_64__)
 #include <immintrin.h>
-#elif HWY_ARCH_ARM_A64
+#elif defined(__aarch64__)
 #include <arm_neon.h>
 #endif
 
@@ -95,7 +95,7 @@ GRADFLOW_SLEEF_FUNCTIONS2(GRADFLOW_DECLARE)
 #define GRADFLOW_SLEEF_DOUBLES d2
 #define GRADFLOW_SLEEF_TARGET sse4
 #define GRADFLOW_SLEEF_BYTES 16
-#elif HWY_ARCH_ARM_A64 && HWY_TARGET == HWY_NEON
+#elif HWY_ARCH_ARM_A64
 #define GRADFLOW_SLEEF_FLOATS f4
 #define GRADFLOW_SLEEF_DOUBLES d2
 #define GRADFLOW_SLEEF_TARGET advsimdnofma

@@ -46,6 +46,13 @@
 #define HWY_NEON_BF16 0
 #endif
 
+// Every arm64 processor has NEON. A choice at run time would add the crypto extension, which
+// kernels do not use, as a target attribute; gcc then cannot inline vectors into implicit
+// constructors.
+#if defined(__aarch64__) && !defined(TOOLCHAIN_MISS_SYS_AUXV_H)
+#define TOOLCHAIN_MISS_SYS_AUXV_H
+#endif
+
 #include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>  // must come before highway.h
 #include <hwy/highway.h>

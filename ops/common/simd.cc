@@ -10,6 +10,13 @@ namespace gradflow {
 namespace simd_targets {
 namespace {
 
+// Highway 1.1 divides NEON into targets by whether the processor has AES.
+#ifdef HWY_NEON_WITHOUT_AES
+constexpr int64_t kNeon = HWY_NEON | HWY_NEON_WITHOUT_AES;
+#else
+constexpr int64_t kNeon = HWY_NEON;
+#endif
+
 struct Target {
   const char* name;
   // Highway's targets that count as this one.

@@ -513,8 +513,8 @@ TEST(Digests, AreThoseOfX86) {
   Resize(&cases);
   Random(&cases);
   Quantize(&cases);
-  if (HasFailure()) return;
   if (std::getenv("GRADFLOW_UPDATE_GOLDEN") != nullptr) {
+    if (HasFailure()) return;
     std::string text;
     for (const auto& [name, digest] : cases.digests()) {
       absl::StrAppend(&text, digest, " ", name, "\n");
