@@ -153,19 +153,19 @@ TEST_F(ArgumentsTest, VersionListsLibrariesAndTheInstructionSet) {
   const auto line = [](const std::string& name, const std::string& version) {
     return MatchesRegex(name + " +" + version);
   };
-  EXPECT_THAT(std::vector<std::string>(absl::StrSplit(result.out, '\n')),
-              ElementsAre("gradflow " GRADFLOW_VERSION_STRING, line("Abseil", "[0-9]+\\.[0-9]+"),
-                          line("Protocol Buffers", kThree), line("oneTBB", "20[0-9]+\\.[0-9]+.*"),
-                          line("Highway", kThree), line("SLEEF", kThree),
-                          line("oneDNN", absl::StrCat("(", kThree, "|none)")),
-                          line("BLAS", "((BLIS [0-9]|OpenBLAS [0-9]|lib.*\\.so).*|none)"),
-                          line("LAPACK", absl::StrCat("(", kThree, "|none)")),
-                          line("zlib", "[0-9.]+"), line("libpng", kThree),
-                          line("libjpeg", "(turbo )?[0-9.]+"), line("giflib", kThree),
-                          line("libwebp", kThree),
-                          line("SIMD", CurrentSimdTarget() + " \\(this processor has " +
-                                           absl::StrJoin(SimdTargets(), ", ") + "\\)"),
-                          ""));
+  EXPECT_THAT(
+      std::vector<std::string>(absl::StrSplit(result.out, '\n')),
+      ElementsAre("gradflow " GRADFLOW_VERSION_STRING, line("Abseil", "[0-9]+\\.[0-9]+"),
+                  line("Protocol Buffers", kThree), line("oneTBB", "20[0-9]+\\.[0-9]+.*"),
+                  line("Highway", kThree), line("SLEEF", kThree),
+                  line("oneDNN", absl::StrCat("(", kThree, "|none)")),
+                  line("BLAS", "((BLIS [0-9]|OpenBLAS [0-9]|lib.*\\.so).*|none)"),
+                  line("LAPACK", absl::StrCat("(", kThree, "|none)")), line("zlib", "[0-9.]+"),
+                  line("libpng", kThree), line("libjpeg", "(turbo )?[0-9.]+"),
+                  line("giflib", kThree), line("libwebp", kThree),
+                  line("SIMD", CurrentSimdTarget() + " \\(this processor has " +
+                                   absl::StrJoin(SimdTargets(), ", ") + "\\)"),
+                  ""));
 }
 
 TEST_F(ArgumentsTest, VersionTellsTheInstructionSetThatIsSelected) {
