@@ -23,12 +23,6 @@ struct Target {
   int64_t bits;
 };
 
-#ifdef HWY_NEON_WITHOUT_AES
-constexpr int64_t kNeon = HWY_NEON | HWY_NEON_WITHOUT_AES;
-#else
-constexpr int64_t kNeon = HWY_NEON;
-#endif
-
 constexpr Target kTargets[] = {
     {"avx512", HWY_AVX3_DL | HWY_AVX3},  {"avx2", HWY_AVX2}, {"sse4", HWY_SSE4}, {"neon", kNeon},
     {"scalar", HWY_SCALAR | HWY_EMU128},
@@ -36,9 +30,13 @@ constexpr Target kTargets[] = {
 
 // Returns the bits of a target that this processor has; 0 if there is none of that name.
 int64_t UsableBits(absl::string_view name) {
-  // Independent of earlier choices. Every processor has the target of the compiler's options. It is
-  // the fallback: the scalar one on x86-64, NEON on arm64, where nothing else is compiled.
+  // Independent of earlier choices. The fallback is always there: the scalar target on x86-64, and
+  // NEON on arm64, where nothing else is compiled.
+#if defined(__aarch64__)
   static const int64_t detected = (hwy::SupportedTargets() | HWY_STATIC_TARGET) & HWY_TARGETS;
+#else
+  static const int64_t detected = hwy::SupportedTargets() | HWY_SCALAR | HWY_EMU128;
+#endif
   for (const Target& target : kTargets) {
     if (name == target.name) return target.bits & detected;
   }
