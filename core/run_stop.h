@@ -73,9 +73,9 @@ class RunStop {
   using Clock = std::chrono::steady_clock;
   using CallbackId = CancelFlag::CallbackId;
 
-  // A limit on the work of kernels: a number of calls of Check(). Loops call it once for each
-  // block, so the limit depends on the work alone, not on time.
+  // A limit on the work of kernels, which does not depend on time.
   struct MaxChecks {
+    // The calls of Check(). Loops call it once for each block.
     int64_t count;
   };
 

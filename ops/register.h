@@ -10,10 +10,15 @@
 #pragma GCC visibility push(default)
 namespace gradflow {
 
-// A family of ops: "linalg/qr", and the function that registers its ops and kernels.
+// Registers the ops and kernels of a family.
+using FamilyRegistration = void (*)(Registry& registry);
+
+// A family of ops.
 struct OpFamily {
+  // "linalg/qr" for ops/linalg/qr.cc.
   const char* name;
-  void (*registration)(Registry& registry);
+  // Registers the family.
+  FamilyRegistration registration;
 };
 
 // Returns the families that this build contains, sorted by name.
