@@ -286,6 +286,18 @@ struct Wide<D, true> {
   HWY_INLINE Wide operator*(const Wide& b) const { return {v * b.v}; }
 };
 
+// Returns a / b, also where b is 0. Highway's emulation of vectors returns 0 there since
+// version 1.2.
+template <class Vector>
+HWY_INLINE Vector Divide(Vector a, Vector b) {
+#if HWY_TARGET == HWY_EMU128
+  for (size_t i = 0; i < hn::MaxLanes(hn::DFromV<Vector>()); ++i) a.raw[i] /= b.raw[i];
+  return a;
+#else
+  return a / b;
+#endif
+}
+
 // Rounds doubles to floats, as a static_cast does.
 template <class D>
 HWY_INLINE hn::Vec<hn::Rebind<float, D>> Narrowed([[maybe_unused]] D d, V<D> v) {

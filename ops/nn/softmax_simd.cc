@@ -153,13 +153,13 @@ void SubtractTwice(const float* x, float y, float z, int64_t n, bool non_tempora
 
 void DivideEach(const float* x, float y, int64_t n, bool non_temporal, float* out) {
   SetFloats(n, non_temporal, out,
-            [&](auto d, int64_t i) HWY_ATTR { return hn::LoadU(d, x + i) / hn::Set(d, y); });
+            [&](auto d, int64_t i) HWY_ATTR { return Divide(hn::LoadU(d, x + i), hn::Set(d, y)); });
 }
 
 void DivideAndSubtractEach(const float* x, float y, const float* z, int64_t n, bool non_temporal,
                            float* out) {
   SetFloats(n, non_temporal, out, [&](auto d, int64_t i) HWY_ATTR {
-    return hn::LoadU(d, x + i) / hn::Set(d, y) - hn::LoadU(d, z + i);
+    return Divide(hn::LoadU(d, x + i), hn::Set(d, y)) - hn::LoadU(d, z + i);
   });
 }
 
