@@ -289,7 +289,7 @@ struct Wide<D, true> {
 // Returns a / b, also where b is 0. Highway's emulation of vectors returns 0 there since
 // version 1.2.
 template <class Vector>
-HWY_INLINE Vector Divide(Vector a, Vector b) {
+HWY_INLINE Vector Quotient(Vector a, Vector b) {
 #if HWY_TARGET == HWY_EMU128
   for (size_t i = 0; i < hn::MaxLanes(hn::DFromV<Vector>()); ++i) a.raw[i] /= b.raw[i];
   return a;

@@ -152,14 +152,15 @@ void SubtractTwice(const float* x, float y, float z, int64_t n, bool non_tempora
 }
 
 void DivideEach(const float* x, float y, int64_t n, bool non_temporal, float* out) {
-  SetFloats(n, non_temporal, out,
-            [&](auto d, int64_t i) HWY_ATTR { return Divide(hn::LoadU(d, x + i), hn::Set(d, y)); });
+  SetFloats(n, non_temporal, out, [&](auto d, int64_t i) HWY_ATTR {
+    return Quotient(hn::LoadU(d, x + i), hn::Set(d, y));
+  });
 }
 
 void DivideAndSubtractEach(const float* x, float y, const float* z, int64_t n, bool non_temporal,
                            float* out) {
   SetFloats(n, non_temporal, out, [&](auto d, int64_t i) HWY_ATTR {
-    return Divide(hn::LoadU(d, x + i), hn::Set(d, y)) - hn::LoadU(d, z + i);
+    return Quotient(hn::LoadU(d, x + i), hn::Set(d, y)) - hn::LoadU(d, z + i);
   });
 }
 

@@ -33,9 +33,9 @@ HWY_INLINE NudgedRange<D> NudgeRange(D d, const FakeQuantLevels& levels, V<D> mi
   const V<D> half = hn::Set(d, 0.5f);
   const V<D> steps = highest - lowest;
   NudgedRange<D> range;
-  range.scale = Divide(max - min, steps);
-  range.inverse = Divide(steps, max - min);
-  const V<D> zero_point = lowest - Divide(min, range.scale);
+  range.scale = Quotient(max - min, steps);
+  range.inverse = Quotient(steps, max - min);
+  const V<D> zero_point = lowest - Quotient(min, range.scale);
   // Halves away from zero; what is rounded is not negative.
   const V<D> floor = hn::Floor(zero_point);
   V<D> nudged = floor + hn::IfThenElseZero(zero_point - floor >= half, hn::Set(d, 1.0f));
@@ -118,7 +118,7 @@ struct FlatMath {
   HWY_INLINE void Run(D d, int64_t i) const {
     const V<D> shift = Shift<D>(hn::LoadU(d, x + i), hn::Set(d, step.min), hn::Set(d, step.max));
     const V<D> scale = hn::Set(d, step.scale);
-    const V<D> steps = kDivide ? Divide(shift, scale) : shift * hn::Set(d, step.inverse);
+    const V<D> steps = kDivide ? Quotient(shift, scale) : shift * hn::Set(d, step.inverse);
     Put<Float, kNonTemporal>(d, Quantize(d, steps, hn::Set(d, step.zero), scale), y + i);
   }
 };
