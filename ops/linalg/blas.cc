@@ -74,7 +74,12 @@ int Int(int64_t value) { return static_cast<int>(value); }
 #ifdef GRADFLOW_HAS_ONEDNN
 
 bool HasAvx512() {
+#if defined(__x86_64__)
   return (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
+#else
+  // oneDNN reports every instruction set of x86 on other processors.
+  return false;
+#endif
 }
 
 // Returns false, without effect, if out of memory.
