@@ -203,6 +203,9 @@ function(gradflow_test)
   endif()
   target_compile_definitions(${arg_NAME}
                              PRIVATE GRADFLOW_TEST_DATA_DIR="${PROJECT_SOURCE_DIR}/tests/data")
+  if(CMAKE_CROSSCOMPILING_EMULATOR)
+    target_compile_definitions(${arg_NAME} PRIVATE GRADFLOW_EMULATED)
+  endif()
   foreach(program IN LISTS arg_PROGRAMS)
     add_dependencies(${arg_NAME} ${program})
     target_compile_definitions(${arg_NAME}

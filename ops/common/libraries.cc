@@ -23,7 +23,7 @@
 namespace gradflow {
 namespace {
 
-constexpr char kNone[] = "none";
+[[maybe_unused]] constexpr char kNone[] = "none";
 
 std::string SleefVersion() {
 #ifdef GRADFLOW_HAS_SLEEF

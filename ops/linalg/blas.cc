@@ -150,10 +150,13 @@ void Subtract(int64_t m, int64_t n, int64_t k, const BlasMatrix<const T>& a,
 #ifdef GRADFLOW_HAS_ONEDNN
 
 bool OneDnnIsBest() {
-#ifdef GRADFLOW_HAS_BLAS
+#if !defined(GRADFLOW_HAS_BLAS)
+  return true;
+#elif defined(__x86_64__)
   return (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
 #else
-  return true;
+  // oneDNN reports every instruction set of x86 on other processors.
+  return false;
 #endif
 }
 

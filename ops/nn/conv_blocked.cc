@@ -366,6 +366,7 @@ class OneDnnBlockedConv final : public BlockedConv {
 }  // namespace
 
 int64_t OneDnnChannelBlock() {
+#if defined(__x86_64__)
   static const int64_t block = [] {
     const auto has = [](dnnl::cpu_isa isa) {
       const auto bits = static_cast<unsigned>(isa);
@@ -374,6 +375,10 @@ int64_t OneDnnChannelBlock() {
     return has(dnnl::cpu_isa::avx512_core) ? 16 : has(dnnl::cpu_isa::avx2) ? 8 : 0;
   }();
   return block;
+#else
+  // oneDNN reports every instruction set of x86 on other processors.
+  return 0;
+#endif
 }
 
 std::unique_ptr<BlockedConv> MakeBlockedConv() {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gradflow/testing/status_matchers.h"
+#include "tests/testing/constants.h"
 
 namespace gradflow {
 namespace {
@@ -169,7 +170,7 @@ TEST_F(KernelContextTest, ExpectsStringsOfTheNextOutputOnly) {
 }
 
 TEST(KernelContextDeathTest, SaysWhichIndexIsOutOfRange) {
-  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  ::testing::FLAGS_gtest_death_test_style = ::gradflow::testing::kDeathTestStyle;
   const RunContext run;
   KernelContext ctx({}, {}, {}, run);
   EXPECT_DEATH(ctx.input(9), "KernelContext::input\\(9\\): index out of range");

@@ -9,6 +9,7 @@
 #include "gradflow/core/tensor.h"
 #include "gradflow/proto/tensor_shape.pb.h"
 #include "gradflow/testing/status_matchers.h"
+#include "tests/testing/constants.h"
 
 namespace gradflow {
 namespace {
@@ -349,7 +350,7 @@ TEST(TensorShape, StaysInvalidWhenShapesAreAppended) {
 }
 
 TEST(TensorShapeDeathTest, SaysWhichIndexIsOutOfRange) {
-  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  ::testing::FLAGS_gtest_death_test_style = ::gradflow::testing::kDeathTestStyle;
   const TensorShape shape({2, 3});
   EXPECT_DEATH(shape.dim_size(7),
                "TensorShape::dim_size\\(7\\): index out of range, expected at least 0 and less "

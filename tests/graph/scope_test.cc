@@ -16,6 +16,7 @@
 #include "gradflow/proto/graph.pb.h"
 #include "gradflow/testing/status_matchers.h"
 #include "tests/graph/toy_graph_ops.h"
+#include "tests/testing/constants.h"
 
 namespace gradflow {
 namespace {
@@ -338,7 +339,7 @@ TEST(Scope, NamesThatAreNoneAreErrors) {
 }
 
 TEST(ScopeDeathTest, ExitOnErrorPrintsAndAborts) {
-  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  ::testing::FLAGS_gtest_death_test_style = ::gradflow::testing::kDeathTestStyle;
   const Scope root = NewToyScope();
   const Scope strict = root.ExitOnError();
   strict.UpdateStatus(absl::OkStatus());

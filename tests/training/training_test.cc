@@ -46,6 +46,7 @@
 #include "gradflow/training/saver.h"
 #include "gradflow/training/schedules.h"
 #include "gradflow/training/variables.h"
+#include "tests/testing/constants.h"
 #include "tests/testing/folder_fixture.h"
 #include "tests/testing/subprocess.h"
 
@@ -1056,7 +1057,7 @@ class SaverDeathTest : public ::testing::TestWithParam<int> {
 };
 
 TEST_P(SaverDeathTest, AKillLosesNothing) {
-  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  ::testing::FLAGS_gtest_death_test_style = ::gradflow::testing::kDeathTestStyle;
   const std::string folder = FolderOfDeathTest(absl::StrCat("saver_killed_", GetParam()));
   EXPECT_EXIT(SaveUntilKilled(folder, GetParam()), ::testing::KilledBySignal(SIGXFSZ), "");
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::string latest, LatestCheckpoint(folder));
@@ -1332,7 +1333,7 @@ class SaverKillTest : public ::testing::TestWithParam<int> {
 };
 
 TEST_P(SaverKillTest, LosesNothing) {
-  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  ::testing::FLAGS_gtest_death_test_style = ::gradflow::testing::kDeathTestStyle;
   const std::string folder = FolderOfDeathTest(absl::StrCat("saver_kills_", GetParam()));
   EXPECT_EXIT(SaveUntilKilled(folder), ::testing::KilledBySignal(SIGKILL), "");
   int saved = 0;
@@ -1364,7 +1365,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, SaverKillTest, ::testing::Range(0, SaverKillTest
 
 // Saves to a file system of 16 pages until it is full.
 TEST(SaverDiskTest, AFullFileSystemLosesNothing) {
-  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  ::testing::FLAGS_gtest_death_test_style = ::gradflow::testing::kDeathTestStyle;
   constexpr int kNoMount = 77;
   const auto fill = [](const std::string& folder) {
     const std::string size = absl::StrCat("size=", 16 * sysconf(_SC_PAGESIZE));
