@@ -19,7 +19,8 @@ import tempfile
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```|((?:^    [^\n]*\n)+)", re.S | re.M)
 # Pages, and the first words of blocks that are texts: what a command prints, a folder, a syntax.
 OUTLINES = {
-    "getting_started": ["cmake -S . -B build/mine"],  # Builds gradflow.
+    # Build gradflow; tests/package/ops_subset.sh builds a part of it.
+    "getting_started": ["cmake -S . -B build/mine", "cmake -S . -B build/small"],
     "adding_an_op": ["ninja -C build/release", "add("],  # A line that one adds.
     "runtime": ["Session::Run("],
     "testing": ["cases/", "--atol", "# accumulates", "kernel 'mine'", "TensorEq(", "Value of:"],
@@ -27,7 +28,7 @@ OUTLINES = {
 # Pages, and the file that has the lines of the blocks that begin so.
 SAME = {
     "custom_ops": {"gradflow_": "examples/custom_op/CMakeLists.txt"},
-    "adding_an_op": {r"\w+ \| ": "tests/data/op_rows.txt"},
+    "adding_an_op": {r"\w+ \| ": "tests/data/op_rows.txt", "gradflow_op_family": "ops/math/sources.cmake"},
 }
 
 
