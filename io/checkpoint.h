@@ -96,7 +96,7 @@ class Checkpoint {
 
   // Returns the names of the tensors, in order, without those of slices.
   std::vector<std::string> Names() const;
-  // The same without copies. The checkpoint owns the names.
+  // Returns Names() without copies. The checkpoint owns the names.
   std::vector<absl::string_view> NameViews() const;
   // Returns NOT_FOUND if there is no such tensor.
   absl::StatusOr<Info> Find(absl::string_view name) const;

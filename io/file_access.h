@@ -30,7 +30,7 @@ struct FileFolders;
 
 class FileAccess {
  public:
-  // How a file is used. Renaming, replacing and removing a file are writing.
+  // The use of a file. Renaming, replacing and removing a file are writing.
   enum class Use { kRead, kWrite };
 
   // Access to every file that the process may touch.

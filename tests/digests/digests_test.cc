@@ -1,4 +1,4 @@
-// The same bits on every processor: README.md promises this for all ops except those that it lists.
+// Results have the same bits on every processor, except for the ops that README.md lists.
 //
 // Each case runs one op with all instruction sets of this processor. The digest of the outputs must
 // be the one in tests/data/digests.txt, which was recorded on x86-64. Inputs come from integer

@@ -21,11 +21,11 @@ struct EditServerOptions {
   // 0 for any free port.
   int port = 0;
   size_t max_body_bytes = size_t{64} << 20;
-  // How long the head of a request may take, from the start of the connection.
+  // Time limit of the head of a request, from the start of the connection.
   double head_timeout_seconds = 5;
-  // How long the body of an accepted call may take, from the end of its head.
+  // Time limit of the body of an accepted call, from the end of its head.
   double body_timeout_seconds = 60;
-  // How long a client may take to read a page or the answer of a call.
+  // Time limit of a client that reads a page or the answer of a call.
   double answer_timeout_seconds = 60;
   // How long a refused client may take to read its answer, how long the server reads on behind an
   // answer, and how long it waits for clients after Stop().
