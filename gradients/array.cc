@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "gradflow/gradients/gradient_helpers.h"
-#include "gradflow/gradients/register.h"
+#include "gradflow/gradients/gradient_registry.h"
 #include "gradflow/ops/standard_ops.h"
 
 namespace gradflow {
@@ -597,8 +597,9 @@ absl::Status GradientOfQuantizeAndDequantize(const Scope& scope, const Operation
 }  // namespace
 }  // namespace gradients
 
-void RegisterArrayGradients(GradientRegistry& registry) {
-  using namespace gradients;  // NOLINT(google-build-using-namespace)
+namespace gradients::array {
+
+void Register(GradientRegistry& registry) {
   for (const char* const op : {"Identity", "RefIdentity"}) {
     registry.Register(op, GradientByIdentity);
   }
@@ -702,5 +703,7 @@ void RegisterArrayGradients(GradientRegistry& registry) {
     registry.RegisterNoGradient(op);
   }
 }
+
+}  // namespace gradients::array
 
 }  // namespace gradflow

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "gradflow/gradients/gradient_helpers.h"
+#include "gradflow/gradients/gradient_registry.h"
 #include "gradflow/gradients/linalg.h"
-#include "gradflow/gradients/register.h"
 #include "gradflow/graph/node.h"
 #include "gradflow/ops/standard_ops.h"
 
@@ -407,8 +407,9 @@ absl::Status GradientOfCholeskyGrad(const Scope& scope, const Operation& op,
 }  // namespace
 }  // namespace gradients
 
-void RegisterDecompositionGradients(GradientRegistry& registry) {
-  using namespace gradients;  // NOLINT(google-build-using-namespace)
+namespace gradients::decompositions {
+
+void Register(GradientRegistry& registry) {
   registry.Register("Qr", GradientOfQr);
   registry.Register("Svd", GradientOfSvd);
   registry.Register("Eig", GradientOfEig);
@@ -423,5 +424,7 @@ void RegisterDecompositionGradients(GradientRegistry& registry) {
   registry.Register("TridiagonalSolve", GradientOfTridiagonalSolve);
   registry.Register("CholeskyGrad", GradientOfCholeskyGrad);
 }
+
+}  // namespace gradients::decompositions
 
 }  // namespace gradflow

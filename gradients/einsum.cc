@@ -9,8 +9,8 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "gradflow/gradients/gradient_helpers.h"
+#include "gradflow/gradients/gradient_registry.h"
 #include "gradflow/gradients/linalg.h"
-#include "gradflow/gradients/register.h"
 #include "gradflow/ops/standard_ops.h"
 
 namespace gradflow {
@@ -182,11 +182,14 @@ absl::Status GradientOfSparseMatMul(const Scope& scope, const Operation& op,
 }  // namespace
 }  // namespace gradients
 
-void RegisterEinsumGradients(GradientRegistry& registry) {
-  using namespace gradients;  // NOLINT(google-build-using-namespace)
+namespace gradients::einsum {
+
+void Register(GradientRegistry& registry) {
   registry.Register("Einsum", GradientOfEinsum);
   registry.Register("BatchMatMulV3", GradientOfBatchMatMulV3);
   registry.Register("SparseMatMul", GradientOfSparseMatMul);
 }
+
+}  // namespace gradients::einsum
 
 }  // namespace gradflow

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "gradflow/gradients/gradient_helpers.h"
-#include "gradflow/gradients/register.h"
+#include "gradflow/gradients/gradient_registry.h"
 #include "gradflow/ops/standard_ops.h"
 
 namespace gradflow {
@@ -144,7 +144,7 @@ absl::Status GradientOfCropAndResizeGradImage(const Scope& scope, const Operatio
 // ---- Colors ----
 
 // Formulas of pixels, whose channels are the last dimension.
-std::vector<Output> Channels(const Scope& scope, const Output& pixels) {
+std::vector<Output> ImageChannels(const Scope& scope, const Output& pixels) {
   return ops::Unpack(scope, pixels, 3, ops::Unpack::Axis(-1)).output;
 }
 Output Pixels(const Scope& scope, const std::vector<Output>& channels) {
@@ -153,7 +153,7 @@ Output Pixels(const Scope& scope, const std::vector<Output>& channels) {
 // Ties make red the greatest channel and blue the least, as in TensorFlow. Gray has no hue, and
 // black no saturation.
 Output ToHsv(const Scope& s, const Output& rgb) {
-  const std::vector<Output> c = Channels(s, rgb);
+  const std::vector<Output> c = ImageChannels(s, rgb);
   const Output &r = c[0], &g = c[1], &b = c[2];
   const auto number = [&](double value) { return Scalar(s, rgb.type(), value); };
   const auto select = [&](const Output& condition, const Output& x, const Output& y) -> Output {
@@ -184,7 +184,7 @@ Output ToHsv(const Scope& s, const Output& rgb) {
                     select(is_light, saturation, number(0)), value});
 }
 Output ToRgb(const Scope& s, const Output& hsv) {
-  const std::vector<Output> c = Channels(s, hsv);
+  const std::vector<Output> c = ImageChannels(s, hsv);
   const auto number = [&](double value) { return Scalar(s, hsv.type(), value); };
   const Output hue = ops::Mul(s, c[0], number(6));
   const auto distance = [&](double from) -> Output {
@@ -221,12 +221,12 @@ absl::Status GradientOfAdjustment(const Scope& scope, const Operation& op,
   return DifferentiateFormula(scope, {op.input(0), op.input(1)}, formula, dy, dx);
 }
 Output AdjustHue(const Scope& s, const Output& images, const Output& delta) {
-  const std::vector<Output> c = Channels(s, ToHsv(s, images));
+  const std::vector<Output> c = ImageChannels(s, ToHsv(s, images));
   const Output hue = ops::FloorMod(s, ops::Add(s, c[0], delta), Scalar(s, DT_FLOAT, 1));
   return ToRgb(s, Pixels(s, {hue, c[1], c[2]}));
 }
 Output AdjustSaturation(const Scope& s, const Output& images, const Output& scale) {
-  const std::vector<Output> c = Channels(s, ToHsv(s, images));
+  const std::vector<Output> c = ImageChannels(s, ToHsv(s, images));
   const Output saturation =
       ops::ClipByValue(s, ops::Mul(s, c[1], scale), Scalar(s, DT_FLOAT, 0), Scalar(s, DT_FLOAT, 1));
   return ToRgb(s, Pixels(s, {c[0], saturation, c[2]}));
@@ -274,8 +274,9 @@ absl::Status GradientOfProjection(const Scope& scope, const Operation& op,
 }  // namespace
 }  // namespace gradients
 
-void RegisterImageGradients(GradientRegistry& registry) {
-  using namespace gradients;  // NOLINT(google-build-using-namespace)
+namespace gradients::image {
+
+void Register(GradientRegistry& registry) {
   registry.Register("ResizeBilinear", GradientOfResize<ops::ResizeBilinearGrad>);
   registry.Register("ResizeBicubic", GradientOfResize<ops::ResizeBicubicGrad>);
   registry.Register("ResizeNearestNeighbor", GradientOfResizeNearest);
@@ -319,5 +320,7 @@ void RegisterImageGradients(GradientRegistry& registry) {
     registry.RegisterNoGradient(op);
   }
 }
+
+}  // namespace gradients::image
 
 }  // namespace gradflow

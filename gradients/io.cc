@@ -1,13 +1,17 @@
 // Gradients of the ops of ops/io: files have none.
-#include "gradflow/gradients/register.h"
+#include "gradflow/gradients/gradient_registry.h"
 
 namespace gradflow {
 
-void RegisterIoGradients(GradientRegistry& registry) {
+namespace gradients::io {
+
+void Register(GradientRegistry& registry) {
   for (const char* const op : {"MergeV2Checkpoints", "Restore", "RestoreSlice", "RestoreV2", "Save",
                                "SaveSlices", "SaveV2", "ShardedFilename", "ShardedFilespec"}) {
     registry.RegisterNoGradient(op);
   }
 }
+
+}  // namespace gradients::io
 
 }  // namespace gradflow

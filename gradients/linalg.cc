@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "gradflow/gradients/gradient_helpers.h"
-#include "gradflow/gradients/register.h"
+#include "gradflow/gradients/gradient_registry.h"
 #include "gradflow/ops/standard_ops.h"
 
 namespace gradflow {
@@ -243,8 +243,9 @@ absl::Status GradientOfSelfAdjointEigV2(const Scope& scope, const Operation& op,
 }  // namespace
 }  // namespace gradients
 
-void RegisterLinalgGradients(GradientRegistry& registry) {
-  using namespace gradients;  // NOLINT(google-build-using-namespace)
+namespace gradients::linalg {
+
+void Register(GradientRegistry& registry) {
   registry.Register("MatMul", GradientOfMatMul);
   registry.Register("BatchMatMul", GradientOfBatchMatMul);
   registry.Register("BatchMatMulV2", GradientOfBatchMatMul);
@@ -257,5 +258,7 @@ void RegisterLinalgGradients(GradientRegistry& registry) {
   registry.Register("Cholesky", GradientOfCholesky);
   registry.Register("SelfAdjointEigV2", GradientOfSelfAdjointEigV2);
 }
+
+}  // namespace gradients::linalg
 
 }  // namespace gradflow

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gradflow/gradients/gradient_helpers.h"
-#include "gradflow/gradients/register.h"
+#include "gradflow/gradients/gradient_registry.h"
 #include "gradflow/ops/standard_ops.h"
 
 namespace gradflow {
@@ -838,8 +838,9 @@ absl::Status GradientOfDynamicStitch(const Scope& scope, const Operation& op,
 }  // namespace
 }  // namespace gradients
 
-void RegisterMathGradients(GradientRegistry& registry) {
-  using namespace gradients;  // NOLINT(google-build-using-namespace)
+namespace gradients::math {
+
+void Register(GradientRegistry& registry) {
   for (const UnaryRow& row : kUnary) registry.Register(row.op, Unary(row.gradient));
   registry.Register("Sign", GradientOfSign);
   registry.Register("Conj", GradientOfConj);
@@ -969,5 +970,7 @@ void RegisterMathGradients(GradientRegistry& registry) {
     registry.RegisterNoGradient(op);
   }
 }
+
+}  // namespace gradients::math
 
 }  // namespace gradflow

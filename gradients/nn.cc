@@ -6,7 +6,7 @@
 
 #include "gradflow/core/attributes.h"
 #include "gradflow/gradients/gradient_helpers.h"
-#include "gradflow/gradients/register.h"
+#include "gradflow/gradients/gradient_registry.h"
 #include "gradflow/graph/node_builder.h"
 #include "gradflow/ops/standard_ops.h"
 
@@ -648,8 +648,9 @@ absl::Status GradientOfBatchNorm(const Scope& scope, const Operation& op,
 }  // namespace
 }  // namespace gradients
 
-void RegisterNnGradients(GradientRegistry& registry) {
-  using namespace gradients;  // NOLINT(google-build-using-namespace)
+namespace gradients::nn {
+
+void Register(GradientRegistry& registry) {
   registry.Register("Relu", GradientByOutput<ops::ReluGrad>);
   registry.Register("Relu6", GradientByOutput<ops::Relu6Grad>);
   registry.Register("LeakyRelu", GradientOfLeakyRelu);
@@ -720,5 +721,7 @@ void RegisterNnGradients(GradientRegistry& registry) {
   registry.Register("FusedBatchNormV2", GradientOfBatchNorm<ops::FusedBatchNormGradV2>);
   registry.Register("FusedBatchNormV3", GradientOfBatchNorm<ops::FusedBatchNormGradV3>);
 }
+
+}  // namespace gradients::nn
 
 }  // namespace gradflow

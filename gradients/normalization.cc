@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "gradflow/gradients/gradient_helpers.h"
-#include "gradflow/gradients/register.h"
+#include "gradflow/gradients/gradient_registry.h"
 #include "gradflow/ops/standard_ops.h"
 
 namespace gradflow {
@@ -137,13 +137,16 @@ absl::Status GradientOfLrnGrad(const Scope& scope, const Operation& op,
 }  // namespace
 }  // namespace gradients
 
-void RegisterNormalizationGradients(GradientRegistry& registry) {
-  using namespace gradients;  // NOLINT(google-build-using-namespace)
+namespace gradients::normalization {
+
+void Register(GradientRegistry& registry) {
   for (const char* const op :
        {"FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3"}) {
     registry.Register(op, GradientOfBatchNormGrad);
   }
   registry.Register("LRNGrad", GradientOfLrnGrad);
 }
+
+}  // namespace gradients::normalization
 
 }  // namespace gradflow

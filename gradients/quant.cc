@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "gradflow/gradients/gradient_helpers.h"
-#include "gradflow/gradients/register.h"
+#include "gradflow/gradients/gradient_registry.h"
 #include "gradflow/ops/standard_ops.h"
 
 namespace gradflow {
@@ -101,8 +101,9 @@ absl::Status GradientOfFakeQuantVarsGradient(const Scope& scope, const Operation
 }  // namespace
 }  // namespace gradients
 
-void RegisterQuantGradients(GradientRegistry& registry) {
-  using namespace gradients;  // NOLINT(google-build-using-namespace)
+namespace gradients::quant {
+
+void Register(GradientRegistry& registry) {
   registry.Register("FakeQuantWithMinMaxArgs", GradientOfFakeQuantArgs);
   registry.Register("FakeQuantWithMinMaxVars",
                     GradientOfFakeQuantVars<ops::FakeQuantWithMinMaxVarsGradient>);
@@ -118,5 +119,7 @@ void RegisterQuantGradients(GradientRegistry& registry) {
   registry.RegisterNoGradient("Dequantize");
   registry.RegisterNoGradient("QuantizeV2");
 }
+
+}  // namespace gradients::quant
 
 }  // namespace gradflow

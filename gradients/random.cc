@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "gradflow/gradients/gradient_helpers.h"
-#include "gradflow/gradients/register.h"
+#include "gradflow/gradients/gradient_registry.h"
 #include "gradflow/ops/standard_ops.h"
 
 namespace gradflow {
@@ -73,8 +73,9 @@ absl::Status GradientOfRandomGamma(const Scope& scope, const Operation& op,
 }  // namespace
 }  // namespace gradients
 
-void RegisterRandomGradients(GradientRegistry& registry) {
-  using namespace gradients;  // NOLINT(google-build-using-namespace)
+namespace gradients::random {
+
+void Register(GradientRegistry& registry) {
   registry.Register("RandomGamma", GradientOfRandomGamma<1>);
   registry.Register("StatelessRandomGammaV2", GradientOfRandomGamma<2>);
   registry.Register("StatelessRandomGammaV3", GradientOfRandomGamma<4>);
@@ -107,5 +108,7 @@ void RegisterRandomGradients(GradientRegistry& registry) {
     registry.RegisterNoGradient(op);
   }
 }
+
+}  // namespace gradients::random
 
 }  // namespace gradflow

@@ -5,7 +5,7 @@
 #include "gradflow/core/attributes.h"
 #include "gradflow/core/status.h"
 #include "gradflow/gradients/gradient_helpers.h"
-#include "gradflow/gradients/register.h"
+#include "gradflow/gradients/gradient_registry.h"
 #include "gradflow/ops/rnn_ops.h"
 #include "gradflow/ops/standard_ops.h"
 
@@ -97,12 +97,15 @@ absl::Status GradientOfGruCell(const Scope& scope, const Operation& op,
 }  // namespace
 }  // namespace gradients
 
-void RegisterRecurrentGradients(GradientRegistry& registry) {
-  using namespace gradients;  // NOLINT(google-build-using-namespace)
+namespace gradients::recurrent {
+
+void Register(GradientRegistry& registry) {
   registry.Register("BlockLSTM", GradientOfBlockLstm<ops::BlockLSTMGrad>);
   registry.Register("BlockLSTMV2", GradientOfBlockLstm<ops::BlockLSTMGradV2>);
   registry.Register("LSTMBlockCell", GradientOfLstmCell);
   registry.Register("GRUBlockCell", GradientOfGruCell);
 }
+
+}  // namespace gradients::recurrent
 
 }  // namespace gradflow

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "gradflow/gradients/gradient_helpers.h"
-#include "gradflow/gradients/register.h"
+#include "gradflow/gradients/gradient_registry.h"
 #include "gradflow/graph/node.h"
 #include "gradflow/ops/standard_ops.h"
 
@@ -278,8 +278,9 @@ Output GatherBatchesGradient(const Scope& scope, const Output& shape, const Outp
 
 }  // namespace gradients
 
-void RegisterSelectionGradients(GradientRegistry& registry) {
-  using namespace gradients;  // NOLINT(google-build-using-namespace)
+namespace gradients::selection {
+
+void Register(GradientRegistry& registry) {
   registry.Register("TopK", GradientOfTopK);
   registry.Register("TopKV2", GradientOfTopK);
   registry.Register("NthElement", GradientOfNthElement);
@@ -294,5 +295,7 @@ void RegisterSelectionGradients(GradientRegistry& registry) {
   registry.Register("StatelessShuffle", GradientOfStatelessShuffle);
   registry.Register("ParallelConcat", GradientOfParallelConcat);
 }
+
+}  // namespace gradients::selection
 
 }  // namespace gradflow

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "gradflow/gradients/gradient_helpers.h"
-#include "gradflow/gradients/register.h"
+#include "gradflow/gradients/gradient_registry.h"
 #include "gradflow/ops/standard_ops.h"
 
 namespace gradflow {
@@ -159,8 +159,9 @@ absl::Status GradientOfIrfftNd(const Scope& scope, const Operation& op,
 }  // namespace
 }  // namespace gradients
 
-void RegisterSpectralGradients(GradientRegistry& registry) {
-  using namespace gradients;  // NOLINT(google-build-using-namespace)
+namespace gradients::spectral {
+
+void Register(GradientRegistry& registry) {
   registry.Register("FFT", GradientOfFft<ops::IFFT, 1>);
   registry.Register("FFT2D", GradientOfFft<ops::IFFT2D, 2>);
   registry.Register("FFT3D", GradientOfFft<ops::IFFT3D, 3>);
@@ -178,5 +179,7 @@ void RegisterSpectralGradients(GradientRegistry& registry) {
   registry.Register("IRFFT3D", GradientOfIrfft<3>);
   registry.Register("IRFFTND", GradientOfIrfftNd);
 }
+
+}  // namespace gradients::spectral
 
 }  // namespace gradflow

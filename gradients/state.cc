@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "gradflow/gradients/gradient_helpers.h"
-#include "gradflow/gradients/register.h"
+#include "gradflow/gradients/gradient_registry.h"
 #include "gradflow/ops/array_ops.h"
 #include "gradflow/ops/math_ops.h"
 #include "gradflow/ops/resource_variable_ops.h"
@@ -45,7 +45,9 @@ absl::Status GradientOfResourceGatherNd(const Scope& scope, const Operation& op,
 
 }  // namespace
 
-void RegisterStateGradients(GradientRegistry& registry) {
+namespace gradients::state {
+
+void Register(GradientRegistry& registry) {
   registry.Register("ReadVariableOp", GradientOfReadVariable);
   registry.Register("ResourceGather", GradientOfResourceGather);
   registry.Register("ResourceGatherNd", GradientOfResourceGatherNd);
@@ -93,5 +95,7 @@ void RegisterStateGradients(GradientRegistry& registry) {
     registry.RegisterNoGradient(op);
   }
 }
+
+}  // namespace gradients::state
 
 }  // namespace gradflow

@@ -2,11 +2,13 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "gradflow/gradients/register.h"
+#include "gradflow/gradients/gradient_registry.h"
 
 namespace gradflow {
 
-void RegisterTrainingGradients(GradientRegistry& registry) {
+namespace gradients::training {
+
+void Register(GradientRegistry& registry) {
   for (const char* const optimizer :
        {"AdaMax", "Adadelta", "Adagrad", "AdagradDA", "AdagradV2", "Adam", "AddSign",
         "AdamWithAmsgrad", "CenteredRMSProp", "Ftrl", "FtrlV2", "GradientDescent", "KerasMomentum",
@@ -17,5 +19,7 @@ void RegisterTrainingGradients(GradientRegistry& registry) {
     }
   }
 }
+
+}  // namespace gradients::training
 
 }  // namespace gradflow
