@@ -79,7 +79,7 @@ void ParallelFor(const RunContext& run, int64_t total, int64_t block_size,
   }
   const auto run_blocks = [&](int64_t first, int64_t end) {
     for (int64_t block = first; block < end; ++block) {
-      if (stop != nullptr && stop->Check()) return;
+      if (IsStopped(stop)) return;
       const int64_t begin = block * block_size;
       fn(begin, std::min(total - begin, block_size) + begin);
     }

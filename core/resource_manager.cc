@@ -107,7 +107,7 @@ absl::StatusOr<std::shared_ptr<ResourceBase>> ResourceManager::FindOrMake(
     return tbb::this_task_arena::isolate([&]() -> absl::Status {
       GRADFLOW_ASSIGN_OR_RETURN(made, make());
       // Its loops may have skipped blocks.
-      if (stop != nullptr && stop->Check())
+      if (IsStopped(stop))
         return absl::CancelledError("the run was stopped while it made a resource");
       if (made != nullptr) return absl::OkStatus();
       return errors::Internal("the function that creates ", FullName(container, name),

@@ -62,7 +62,7 @@ class FunctionRunner {
 struct RunContext {
   // Returns true if the run must end early. A kernel that is busy for milliseconds outside of
   // ParallelFor() polls this. If it is true, the kernel returns any status.
-  bool ShouldStop() const { return stop != nullptr && stop->Check(); }
+  bool ShouldStop() const { return IsStopped(stop); }
 
   // Stops the run's loops and nodes; null if the run cannot be stopped.
   RunStop* stop = nullptr;

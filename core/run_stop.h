@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "gradflow/core/mutex.h"
 
 #pragma GCC visibility push(default)
@@ -149,6 +150,17 @@ class RunStop {
   const bool counts_checks_ = false;
   std::atomic<int64_t> checks_left_{0};
 };
+
+// Returns true if the run must end. A null `stop` never ends it.
+inline bool IsStopped(RunStop* stop) { return stop != nullptr && stop->Check(); }
+
+// The error of code that gave up because the run must end.
+inline absl::Status StoppedError() { return absl::CancelledError("the run was stopped"); }
+
+// Returns StoppedError() if the run must end. A null `stop` never ends it.
+inline absl::Status CheckStop(RunStop* stop) {
+  return IsStopped(stop) ? StoppedError() : absl::OkStatus();
+}
 
 }  // namespace gradflow
 #pragma GCC visibility pop

@@ -141,7 +141,7 @@ absl::StatusOr<Tensor> ForVariable(const KernelContext& ctx, const Tensor& value
   if (value.CanBeReused() && value.OwnsBufferOf(**ctx.run().allocator)) return value;
   GRADFLOW_ASSIGN_OR_RETURN(Tensor copy, Copy(ctx.run(), value));
   // Loops of a stopped run skip blocks.
-  if (ctx.ShouldStop()) return absl::CancelledError("the run was stopped");
+  if (ctx.ShouldStop()) return StoppedError();
   return copy;
 }
 

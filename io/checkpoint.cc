@@ -17,8 +17,10 @@
 #include "gradflow/core/run_stop.h"
 #include "gradflow/core/status.h"
 #include "gradflow/io/checkpoint_files.h"
+#include "gradflow/io/coding.h"
 #include "gradflow/io/crc32c.h"
 #include "gradflow/io/file.h"
+#include "gradflow/io/file_charge.h"
 #include "gradflow/io/file_pattern.h"
 #include "gradflow/io/table.h"
 #include "gradflow/io/tensor_slice.h"
@@ -212,11 +214,6 @@ struct Index {
   BundleHeaderProto header;
   std::map<std::string, BundleEntryProto, std::less<>> entries;
 };
-
-absl::Status CheckStop(RunStop* stop) {
-  if (stop == nullptr || !stop->Check()) return absl::OkStatus();
-  return absl::CancelledError("the run was stopped");
-}
 
 absl::StatusOr<Index> ParseIndex(absl::string_view bytes, FileCharge* charge, RunStop* stop) {
   GRADFLOW_ASSIGN_OR_RETURN(TableEntries table,

@@ -12,10 +12,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "gradflow/core/status.h"
+#include "gradflow/io/coding.h"
 #include "gradflow/io/crc32c.h"
 #include "gradflow/io/file.h"
 #include "gradflow/io/file_pattern.h"
-#include "gradflow/io/table.h"
 #include "gradflow/proto/event.pb.h"
 
 namespace gradflow {

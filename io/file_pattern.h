@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "gradflow/io/file.h"
-#include "gradflow/io/table.h"
+#include "gradflow/io/file_charge.h"
 
 namespace gradflow::internal {
 

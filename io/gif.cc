@@ -70,14 +70,14 @@ class Reader {
     GifByteType* block = nullptr;
     if (DGifGetCode(gif_, &code_size, &block) != GIF_OK) return Invalid(gif_->Error);
     while (block != nullptr) {
-      if (IsStopped()) return StoppedError();
+      GRADFLOW_RETURN_IF_ERROR(CheckStop(stop_));
       if (DGifGetCodeNext(gif_, &block) != GIF_OK) return Invalid(gif_->Error);
     }
     return absl::OkStatus();
   }
   // Reads the next row of the frame.
   absl::Status ReadRow(GifByteType* to) {
-    if (IsStopped()) return StoppedError();
+    GRADFLOW_RETURN_IF_ERROR(CheckStop(stop_));
     if (DGifGetLine(gif_, to, desc().Width) != GIF_OK) return Invalid(gif_->Error);
     return absl::OkStatus();
   }
@@ -88,7 +88,6 @@ class Reader {
   int transparent() const { return transparent_; }
 
  private:
-  bool IsStopped() const { return stop_ != nullptr && stop_->Check(); }
   absl::Status ReadExtension() {
     int function = 0;
     GifByteType* block = nullptr;

@@ -46,9 +46,6 @@ struct ImageMemory {
 // The memory that each decoder takes at most for its state, its tables and its buffers of input.
 inline constexpr int64_t kDecoderBytes = 1 << 17;
 
-// The error of a codec in a stopped run.
-inline absl::Status StoppedError() { return absl::CancelledError("the run was stopped"); }
-
 // Images have less elements than this.
 inline constexpr int64_t kMaxImageElements = int64_t{1} << 31;
 

@@ -99,7 +99,7 @@ void TermSource(j_decompress_ptr) {}
 // Called now and then: ends codecs of a stopped run.
 void CheckStop(j_common_ptr info) {
   ErrorManager* const manager = reinterpret_cast<ErrorManager*>(info->err);
-  if (manager->stop == nullptr || !manager->stop->Check()) return;
+  if (!IsStopped(manager->stop)) return;
   manager->is_stopped = true;
   std::longjmp(manager->jump, 1);
 }

@@ -16,7 +16,9 @@
 #include "gradflow/core/run_stop.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/tensor_proto.h"
+#include "gradflow/io/coding.h"
 #include "gradflow/io/file.h"
+#include "gradflow/io/file_charge.h"
 #include "gradflow/io/file_pattern.h"
 #include "gradflow/io/table.h"
 #include "gradflow/io/tensor_slice.h"
@@ -37,12 +39,6 @@ constexpr int64_t kMaxOldFileBytes = int64_t{4} << 30;
 
 std::string OldQuoted(absl::string_view name) {
   return absl::StrCat("'", absl::CEscape(name.substr(0, 200)), "'");
-}
-
-bool IsStopped(RunStop* stop) { return stop != nullptr && stop->Check(); }
-
-absl::Status CheckStop(RunStop* stop) {
-  return IsStopped(stop) ? absl::CancelledError("the run was stopped") : absl::OkStatus();
 }
 
 // Returns the paths of the files in alphabetical order.

@@ -61,7 +61,7 @@ void OnWarning(png_structp, png_const_charp) {}
 
 // Called before each row.
 void CheckStop(PngState* s) {
-  s->is_stopped = s->stop != nullptr && s->stop->Check();
+  s->is_stopped = IsStopped(s->stop);
   if (s->is_stopped) png_error(s->png, "the run was stopped");
 }
 

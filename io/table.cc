@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/run_stop.h"
 #include "gradflow/core/status.h"
+#include "gradflow/io/coding.h"
 #include "gradflow/io/crc32c.h"
 
 namespace gradflow::internal {
@@ -225,29 +226,6 @@ absl::Status ForEachEntry(absl::string_view block, FileCharge* charge, F fn) {
 
 }  // namespace
 
-void AppendFixed(uint64_t value, int bytes, std::string* out) {
-  for (int i = 0; i < bytes; ++i) out->push_back(static_cast<char>(value >> (8 * i)));
-}
-
-void AppendVarint(uint64_t value, std::string* out) {
-  for (; value >= 128; value >>= 7) out->push_back(static_cast<char>(value | 128));
-  out->push_back(static_cast<char>(value));
-}
-
-bool TakeVarint(absl::string_view* in, uint64_t* value) {
-  *value = 0;
-  for (int shift = 0; shift < 64; shift += 7) {
-    if (in->empty()) return false;
-    const auto byte = static_cast<unsigned char>(in->front());
-    in->remove_prefix(1);
-    // The tenth byte has a single bit.
-    if (shift == 63 && byte > 1) return false;
-    *value |= static_cast<uint64_t>(byte & 127) << shift;
-    if (byte < 128) return true;
-  }
-  return false;
-}
-
 std::string WriteTable(const TableEntries& entries) {
   std::string file;
   BlockWriter block;
@@ -289,7 +267,7 @@ absl::StatusOr<TableEntries> ReadTable(absl::string_view bytes, int64_t max_byte
       max_bytes, std::max(kMinTableLimit, kMaxTableExpansion * static_cast<int64_t>(bytes.size())));
   int64_t left = limit;
   const auto add = [&](const std::string& key, absl::string_view value) -> absl::Status {
-    if (stop != nullptr && stop->Check()) return absl::CancelledError("the run was stopped");
+    GRADFLOW_RETURN_IF_ERROR(CheckStop(stop));
     const size_t size = TableEntryBytes(key, value);
     left -= static_cast<int64_t>(size);
     if (left < 0) {

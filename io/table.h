@@ -15,8 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "gradflow/core/allocator.h"
-#include "gradflow/core/charge.h"
+#include "gradflow/io/file_charge.h"
 
 namespace gradflow {
 class RunStop;
@@ -26,32 +25,6 @@ class RunStop;
 namespace gradflow::internal {
 
 using TableEntries = std::map<std::string, std::string, std::less<>>;
-
-// The memory of the decoded contents of a file, charged in steps that grow with it.
-class FileCharge {
- public:
-  // `allocator` is borrowed.
-  explicit FileCharge(Allocator* allocator) : charge_(allocator) {}
-
-  // Returns RESOURCE_EXHAUSTED if the sum exceeds the limit of the allocator.
-  absl::Status Add(size_t bytes) {
-    bytes_ += bytes;
-    if (bytes_ <= charge_.bytes()) return absl::OkStatus();
-    return charge_.Set(1.125 * static_cast<double>(bytes_), "the contents of a file");
-  }
-  // REQUIRES: `bytes` have been added
-  void Remove(size_t bytes) { bytes_ -= bytes; }
-  // Releases the memory that the steps charged in advance.
-  void Trim() { charge_.Set(bytes_); }
-  size_t bytes() const { return bytes_; }
-
- private:
-  Charge charge_;
-  size_t bytes_ = 0;
-};
-
-// The memory of a message for each of its bytes, at most: a message of two bytes takes 80.
-inline constexpr size_t kParsedBytes = 40;
 
 // Returns the bytes of a table.
 std::string WriteTable(const TableEntries& entries);
@@ -74,13 +47,6 @@ inline size_t TableEntryBytes(absl::string_view key, absl::string_view value) {
   constexpr size_t kNodeBytes = 128;
   return kNodeBytes + key.size() + value.size();
 }
-
-// Appends the lowest `bytes` bytes of a number, least first.
-void AppendFixed(uint64_t value, int bytes, std::string* out);
-// Appends a number in 7 bits a byte, least first.
-void AppendVarint(uint64_t value, std::string* out);
-// Removes such a number from the front of *in. Returns false if there is none.
-bool TakeVarint(absl::string_view* in, uint64_t* value);
 
 }  // namespace gradflow::internal
 #pragma GCC visibility pop

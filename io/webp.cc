@@ -49,7 +49,7 @@ class ChunkReader {
   absl::Status Read(absl::string_view bytes, int64_t columns, int64_t rows, bool is_frame) {
     constexpr size_t kHeaderBytes = 8;
     while (bytes.size() >= kHeaderBytes) {
-      if (stop_ != nullptr && stop_->Check()) return StoppedError();
+      GRADFLOW_RETURN_IF_ERROR(CheckStop(stop_));
       const absl::string_view tag = bytes.substr(0, 4);
       const auto size = static_cast<size_t>(LittleEndian(bytes.substr(4, 4)));
       bytes.remove_prefix(kHeaderBytes);
@@ -133,7 +133,7 @@ absl::Status DecodeAnimation(absl::string_view bytes, const ImageSize& canvas, b
   const auto cleanup = absl::MakeCleanup([decoder] { WebPAnimDecoderDelete(decoder); });
   uint8_t* to = static_cast<uint8_t*>(output);
   for (int64_t i = 0; i < size.frames; ++i, to += frame) {
-    if (stop != nullptr && stop->Check()) return StoppedError();
+    GRADFLOW_RETURN_IF_ERROR(CheckStop(stop));
     uint8_t* canvas = nullptr;
     int timestamp = 0;
     if (WebPAnimDecoderGetNext(decoder, &canvas, &timestamp) == 0) {

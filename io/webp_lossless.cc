@@ -202,7 +202,7 @@ absl::StatusOr<std::vector<uint32_t>> ReadImage(BitReader* bits, int64_t columns
   for (size_t checked = 0; at < pixels.size();) {
     if (at - checked >= 4096) {
       checked = at;
-      if (stop != nullptr && stop->Check()) return StoppedError();
+      GRADFLOW_RETURN_IF_ERROR(CheckStop(stop));
     }
     if (bits->is_past_end()) return Invalid();
     const int symbol = green.Read(bits);

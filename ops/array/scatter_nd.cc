@@ -37,7 +37,7 @@ absl::Status CheckNdIndices(const RunContext& run, const Tensor& indices_tensor,
   });
   if (bad.any()) return indices.Error(bad.first(), name);
   // Blocks may have been skipped.
-  return run.ShouldStop() ? absl::CancelledError("the run is stopped") : absl::OkStatus();
+  return CheckStop(run.stop);
 }
 
 absl::Status ScatterSlices(const RunContext& run, AccumulateFn accumulate,

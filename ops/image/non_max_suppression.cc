@@ -415,7 +415,7 @@ class CombinedNonMaxSuppression final : public OpKernel {
             scores.flat<float>().data() + u * per_class);
       }
     });
-    if (ctx.ShouldStop()) return absl::CancelledError("the run was stopped");
+    if (ctx.ShouldStop()) return StoppedError();
     const float* const score = scores.flat<float>().data();
     const int32_t* const index = indices.flat<int32_t>().data();
     for (int64_t b = 0; b < batch; ++b) {

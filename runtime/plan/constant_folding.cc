@@ -214,7 +214,7 @@ class ConstantFolder {
       return errors::ResourceExhausted("takes too much work to fold");
     }
     GRADFLOW_RETURN_IF_ERROR(status);
-    if (stop_.Check()) return absl::CancelledError("the run was stopped");
+    GRADFLOW_RETURN_IF_ERROR(CheckStop(&stop_));
     int64_t bytes = 0;
     for (const Tensor& output : *outputs) bytes += static_cast<int64_t>(output.TotalBytes());
     // Counts memory that does not come from the allocator, too.

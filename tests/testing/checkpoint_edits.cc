@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "gradflow/core/allocator.h"
+#include "gradflow/io/coding.h"
 #include "gradflow/io/crc32c.h"
+#include "gradflow/io/file_charge.h"
 #include "gradflow/io/table.h"
 #include "gradflow/io/tensor_slice.h"
 #include "gradflow/proto/saved_tensor_slice.pb.h"
