@@ -137,6 +137,9 @@ void RunConverted(StepLoop loop, const void* scalars, int num_variables, void* c
 
 // ---- Kernels ----
 
+// With it, the learning rate may be 0.
+constexpr char kMultiplyLinear[] = "multiply_linear_by_lr";
+
 // A condition on a scalar.
 enum class Range { kAny, kPositive, kNonnegative, kNonpositive };
 
@@ -192,23 +195,39 @@ absl::Status CheckGradient(const PartialTensorShape& var, absl::string_view grad
                                  indices->DebugString(), ", but has shape ", grad.DebugString());
 }
 
-// The roles of the inputs of an op.
+// What an input of an optimizer is.
+enum class Role { kVariable, kGradient, kIndices, kGlobalStep, kScalar };
+
+Role RoleOf(const OpDef::ArgDef& arg) {
+  if (arg.is_ref() || arg.type() == DT_RESOURCE) return Role::kVariable;
+  if (arg.name() == "grad" || arg.name() == "delta") return Role::kGradient;
+  if (arg.name() == "indices") return Role::kIndices;
+  if (arg.name() == "global_step") return Role::kGlobalStep;
+  return Role::kScalar;
+}
+
+// The inputs of an op by their roles.
 struct Inputs {
-  // Finds the roles in the definition.
   explicit Inputs(const OpDef& def) {
     for (int i = 0; i < def.input_arg_size(); ++i) {
       const OpDef::ArgDef& arg = def.input_arg(i);
       names.push_back(arg.name());
-      if (arg.is_ref() || arg.type() == DT_RESOURCE) {
-        variables.push_back(i);
-      } else if (arg.name() == "grad" || arg.name() == "delta") {
-        grad = i;
-      } else if (arg.name() == "indices") {
-        indices = i;
-      } else if (arg.name() == "global_step") {
-        global_step = i;
-      } else {
-        scalars.push_back(i);
+      switch (RoleOf(arg)) {
+        case Role::kVariable:
+          variables.push_back(i);
+          break;
+        case Role::kGradient:
+          grad = i;
+          break;
+        case Role::kIndices:
+          indices = i;
+          break;
+        case Role::kGlobalStep:
+          global_step = i;
+          break;
+        case Role::kScalar:
+          scalars.push_back(i);
+          break;
       }
     }
   }
@@ -232,10 +251,13 @@ class OptimizerKernel final : public OpKernel {
     for (const int i : inputs_.scalars) {
       ranges_.push_back(RangeOf(def.name(), inputs_.names[i]));
     }
-    for (const char* attr : {"use_nesterov", "update_slots", "multiply_linear_by_lr"}) {
-      if (construction.GetAttr(attr, &flag_).ok() && attr[0] == 'm' && flag_) {
-        std::replace(ranges_.begin(), ranges_.end(), Range::kPositive, Range::kNonnegative);
-      }
+    // An op has at most one of these.
+    for (const char* attr : {"use_nesterov", "update_slots", kMultiplyLinear}) {
+      construction.GetAttr(attr, &flag_).IgnoreError();
+    }
+    bool multiplies = false;
+    if (construction.GetAttr(kMultiplyLinear, &multiplies).ok() && multiplies) {
+      std::replace(ranges_.begin(), ranges_.end(), Range::kPositive, Range::kNonnegative);
     }
     return absl::OkStatus();
   }
@@ -261,7 +283,7 @@ class OptimizerKernel final : public OpKernel {
       GRADFLOW_RETURN_IF_ERROR(
           CheckIndices(ctx.run(), ctx.input(inputs_.indices), shape.dim_size(0)));
       // Indices may be unchecked.
-      if (ctx.run().ShouldStop()) return absl::CancelledError("the run is stopped");
+      if (ctx.run().ShouldStop()) return StoppedError();
     }
     GRADFLOW_RETURN_IF_ERROR(update.MakeWritable());
     char* vars[kMaxVariables] = {};
@@ -413,34 +435,31 @@ std::string Describe(absl::string_view name) {
   return "A slot: a variable of the shape of `var`, updated with it.";
 }
 
-// Returns true if an input of this name is a scalar. The others are variables, gradients and
-// indices.
-bool IsScalar(absl::string_view name) { return absl::StartsWith(Describe(name), "A scalar"); }
-
 absl::Status OptimizerShape(ShapeContext& c) {
-  // The order of the arguments is that of the definition, and names are those of the inputs.
+  const Inputs inputs(c.op_def());
   PartialTensorShape var = c.variable_shape(0);
-  int grad = -1;
-  int indices = -1;
   for (int i = 0; i < c.num_inputs(); ++i) {
-    const std::string name = c.input_name(i);
-    if (name == "grad" || name == "delta") {
-      grad = i;
-    } else if (name == "indices") {
-      indices = i;
-    } else if (IsScalar(name)) {
-      GRADFLOW_RETURN_IF_ERROR(c.CheckRank(i, 0));
-    } else {
-      const PartialTensorShape shape = c.variable_shape(i);
-      if (!var.IsCompatibleWith(shape)) {
-        return errors::InvalidArgument("var and ", name, " must have the same shape, but have ",
-                                       var.DebugString(), " and ", shape.DebugString());
+    switch (RoleOf(c.op_def().input_arg(i))) {
+      case Role::kGradient:
+      case Role::kIndices:
+        break;
+      case Role::kGlobalStep:
+      case Role::kScalar:
+        GRADFLOW_RETURN_IF_ERROR(c.CheckRank(i, 0));
+        break;
+      case Role::kVariable: {
+        const PartialTensorShape shape = c.variable_shape(i);
+        if (!var.IsCompatibleWith(shape)) {
+          return errors::InvalidArgument("var and ", inputs.names[i],
+                                         " must have the same shape, but have ", var.DebugString(),
+                                         " and ", shape.DebugString());
+        }
+        if (var.unknown_rank()) var = shape;
       }
-      if (var.unknown_rank()) var = shape;
     }
   }
-  GRADFLOW_RETURN_IF_ERROR(CheckGradient(var, c.input_name(grad), c.input(grad),
-                                         indices < 0 ? nullptr : &c.input(indices)));
+  GRADFLOW_RETURN_IF_ERROR(CheckGradient(var, inputs.names[inputs.grad], c.input(inputs.grad),
+                                         inputs.indices < 0 ? nullptr : &c.input(inputs.indices)));
   if (c.num_outputs() > 0) c.set_output(0, c.input(0));
   return absl::OkStatus();
 }
