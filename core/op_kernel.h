@@ -34,7 +34,7 @@ namespace gradflow {
 
 class NodeDef;
 class OpDef;
-class PlanRun;
+class ExecutionFrame;
 class ResourceManager;
 
 // The information that a kernel may read while it is made. Owns nothing.
@@ -147,11 +147,11 @@ class KernelContext {
 
   // Sets the node, and the run of its plan, that this context belongs to. Needed by kernels that
   // call functions.
-  void SetPlanNode(PlanRun* run, int node) {
-    plan_run_ = run;
+  void SetPlanNode(ExecutionFrame* run, int node) {
+    frame_ = run;
     plan_node_ = node;
   }
-  PlanRun* plan_run() const { return plan_run_; }
+  ExecutionFrame* frame() const { return frame_; }
   int plan_node() const { return plan_node_; }
   // Adds the bytes of each tensor that is allocated from now on to *total. Null ends this.
   void CountAllocatedBytes(int64_t* total) { allocated_bytes_ = total; }
@@ -193,7 +193,7 @@ class KernelContext {
   // Negative if not known yet.
   int64_t longest_string_ = -1;
   absl::InlinedVector<int, 2> dead_outputs_;
-  PlanRun* plan_run_ = nullptr;
+  ExecutionFrame* frame_ = nullptr;
   int plan_node_ = -1;
 };
 

@@ -185,32 +185,32 @@ int64_t BytesOf(absl::Span<const Tensor* const> feeds) {
 }
 
 // Executes one call of Executor::Run. REQUIRES: CheckFeeds of the plan accepts the feeds
-absl::Status RunOnce(RunCore* core, const Plan& plan, absl::Span<const Tensor* const> feeds,
+absl::Status RunOnce(RunState* run, const Plan& plan, absl::Span<const Tensor* const> feeds,
                      RunTrace* trace, std::vector<Tensor>* outputs) {
-  void* const memory = PlanRun::AllocateMemory(plan, &core->run_memory());
+  void* const memory = ExecutionFrame::AllocateMemory(plan, &run->run_memory());
   if (memory == nullptr) {
     return errors::ResourceExhausted("out of memory for a run of ", plan.num_nodes(), " nodes");
   }
-  PlanRun run(core, plan, trace, memory);
-  run.SetFeeds(feeds);
+  ExecutionFrame frame(run, plan, trace, memory);
+  frame.SetFeeds(feeds);
   bool measures = false;
   int64_t fed_bytes = 0;
-  if (core->shared()) {
+  if (run->shared()) {
     fed_bytes = BytesOf(feeds);
-    run.SetFedBytes(fed_bytes);
+    frame.SetFedBytes(fed_bytes);
     measures = plan.BeginMeasuring();
   }
-  if (measures) run.MeasureCosts();
-  core->RunToEnd(&run);
+  if (measures) frame.MeasureCosts();
+  run->RunToEnd(&frame);
   // If there is no memory for a new order, the plan keeps its current one.
   if (measures) {
     (void)CallSafely([&] {
-      plan.EndMeasuring(/*finished=*/!core->failed(), fed_bytes);
+      plan.EndMeasuring(/*finished=*/!run->failed(), fed_bytes);
       return absl::OkStatus();
     });
   }
-  if (core->failed()) return std::move(core->status());
-  return outputs == nullptr ? absl::OkStatus() : run.Fetch(outputs);
+  if (run->failed()) return std::move(run->status());
+  return outputs == nullptr ? absl::OkStatus() : frame.Fetch(outputs);
 }
 
 }  // namespace
@@ -240,13 +240,13 @@ absl::Status Executor::Run(const std::shared_ptr<const Plan>& plan,
     Threads* const arena = static_cast<Threads*>(state.arena.get());
     const auto run = [&](ReadyQueue::Arena* helpers, int max_loop_threads) -> absl::Status {
       if (!plan->has_async()) {
-        RunCore core(state, limits, trace, functions.get(), helpers, max_loop_threads);
-        return RunOnce(&core, *plan, feeds, trace, outputs);
+        RunState run(state, limits, trace, functions.get(), helpers, max_loop_threads);
+        return RunOnce(&run, *plan, feeds, trace, outputs);
       }
-      const auto core = std::make_shared<RunCore>(state, limits, trace, functions.get(), helpers,
+      const auto run = std::make_shared<RunState>(state, limits, trace, functions.get(), helpers,
                                                   max_loop_threads);
-      core->Retain(state_, plan, functions);
-      return RunOnce(core.get(), *plan, feeds, trace, outputs);
+      run->Retain(state_, plan, functions);
+      return RunOnce(run.get(), *plan, feeds, trace, outputs);
     };
     if (arena == nullptr) return run(nullptr, 1);
     // Limits loops to fewer threads than the arena has, if more nodes than that may run at once.

@@ -13,8 +13,8 @@
 namespace gradflow {
 namespace {
 
-// The approximate bytes of a function call beyond PlanRun::MemoryBytes(): the objects of the run
-// and of the calling node.
+// The approximate bytes of a function call beyond ExecutionFrame::MemoryBytes(): the objects of the
+// run and of the calling node.
 constexpr size_t kCallBytes = 1024;
 
 }  // namespace
@@ -29,8 +29,8 @@ absl::Status ExecutorState::CheckDevices(const Plan& plan) const {
   return absl::OkStatus();
 }
 
-RunCore::RunCore(const ExecutorState& state, const RunLimits& limits, RunTrace* trace,
-                 const FunctionTable* functions, ReadyQueue::Arena* arena, int max_loop_threads)
+RunState::RunState(const ExecutorState& state, const RunLimits& limits, RunTrace* trace,
+                   const FunctionTable* functions, ReadyQueue::Arena* arena, int max_loop_threads)
     : state_(state),
       limits_(limits),
       trace_(trace),
@@ -53,10 +53,10 @@ RunCore::RunCore(const ExecutorState& state, const RunLimits& limits, RunTrace* 
   }
 }
 
-RunCore::~RunCore() = default;
+RunState::~RunState() = default;
 
-void RunCore::Retain(std::shared_ptr<const ExecutorState> state, std::shared_ptr<const Plan> plan,
-                     std::shared_ptr<const FunctionTable> functions) {
+void RunState::Retain(std::shared_ptr<const ExecutorState> state, std::shared_ptr<const Plan> plan,
+                      std::shared_ptr<const FunctionTable> functions) {
   retained_state_ = std::move(state);
   retained_plan_ = std::move(plan);
   retained_functions_ = std::move(functions);
@@ -65,13 +65,13 @@ void RunCore::Retain(std::shared_ptr<const ExecutorState> state, std::shared_ptr
   if (limits_.closed != nullptr) retained_closed_ = limits_.closed->weak_from_this().lock();
 }
 
-void RunCore::Execute(ReadyQueue::Work* work) {
-  PlanRun* const run = static_cast<PlanRun*>(work->source);
-  run->Execute(work);
-  if (run->caller_.run != nullptr) run->CloseOne();
+void RunState::Execute(ReadyQueue::Work* work) {
+  ExecutionFrame* const frame = static_cast<ExecutionFrame*>(work->source);
+  frame->Execute(work);
+  if (frame->caller_.frame != nullptr) frame->CloseOne();
 }
 
-void RunCore::Help() {
+void RunState::Help() {
   ReadyQueue::Work work;
   const ScopedArenaMembership member(context().arena);
   Isolate([&] {
@@ -79,24 +79,24 @@ void RunCore::Help() {
   });
 }
 
-void RunCore::Isolate(absl::FunctionRef<void()> fn) {
+void RunState::Isolate(absl::FunctionRef<void()> fn) {
   if (arena_ == nullptr) return fn();
   arena_->Isolate(fn);
 }
 
-void RunCore::RunToEnd(PlanRun* run) {
+void RunState::RunToEnd(ExecutionFrame* frame) {
   ReadyQueue::Work work;
-  work.source = run;
+  work.source = frame;
   // Without helpers and asynchronous nodes, the queue is always empty.
-  if (!shared() && !run->plan().has_async()) return run->Execute(&work);
+  if (!shared() && !frame->plan().has_async()) return frame->Execute(&work);
   Isolate([&] {
-    run->Execute(&work);
+    frame->Execute(&work);
     while (queue_.Take(&work)) Execute(&work);
   });
   CancelFlag::CallbackId on_cancel = 0;
   CancelFlag::CallbackId on_close = 0;
   const auto wake = [this] { queue_.Wake(); };
-  if (run->plan().has_async()) {
+  if (frame->plan().has_async()) {
     // An exception must not leave while helpers are in the run.
     const absl::Status added = CallSafely([&] {
       if (limits_.cancelled != nullptr) on_cancel = limits_.cancelled->AddCallback(wake);
@@ -115,14 +115,14 @@ void RunCore::RunToEnd(PlanRun* run) {
   if (limits_.cancelled != nullptr) limits_.cancelled->RemoveCallback(on_cancel);
   if (limits_.closed != nullptr) limits_.closed->RemoveCallback(on_close);
   const bool unfinished = queue_.Close();
-  if (!run->plan().has_async()) return;
+  if (!frame->plan().has_async()) return;
   stop_.DropCallbacks();
-  std::map<PlanRun*, std::unique_ptr<PlanRun>> calls;
+  std::map<ExecutionFrame*, std::unique_ptr<ExecutionFrame>> calls;
   MutexLock lock(&mutex_);
   closed_ = true;
   if (unfinished && !failed()) {
     // The innermost function in which a node is in flight is the one that the run waits for.
-    const PlanRun* waiting = run;
+    const ExecutionFrame* waiting = frame;
     for (const auto& [call, owner] : calls_) {
       if (call->depth_ > waiting->depth_ && call->FirstAsyncNode() != kNoNode) waiting = call;
     }
@@ -135,24 +135,24 @@ void RunCore::RunToEnd(PlanRun* run) {
   calls.swap(calls_);
 }
 
-absl::StatusOr<const RunnableFunction*> RunCore::Find(absl::string_view name) const {
+absl::StatusOr<const RunnableFunction*> RunState::Find(absl::string_view name) const {
   const RunnableFunction* const function = functions_ == nullptr ? nullptr : functions_->Find(name);
   if (function != nullptr) return function;
   return errors::NotFound("there is no function ", internal::Quoted(name));
 }
 
-void RunCore::Remove(PlanRun* run) {
-  std::unique_ptr<PlanRun> removed;
+void RunState::Remove(ExecutionFrame* frame) {
+  std::unique_ptr<ExecutionFrame> removed;
   MutexLock lock(&mutex_);
-  const auto it = calls_.find(run);
+  const auto it = calls_.find(frame);
   if (it == calls_.end()) return;
   removed = std::move(it->second);
   calls_.erase(it);
 }
 
-void RunCore::RunAsync(const RunnableFunction* function, const KernelContext& caller,
-                       std::vector<Tensor> args, Done done) {
-  std::unique_ptr<PlanRun> call;
+void RunState::RunAsync(const RunnableFunction* function, const KernelContext& caller,
+                        std::vector<Tensor> args, Done done) {
+  std::unique_ptr<ExecutionFrame> call;
   const absl::Status status = CallSafely([&]() -> absl::Status {
     const Plan& plan = *function->plan();
     std::vector<const Tensor*> feeds;
@@ -161,33 +161,33 @@ void RunCore::RunAsync(const RunnableFunction* function, const KernelContext& ca
     GRADFLOW_RETURN_IF_ERROR(state_.CheckDevices(plan));
     MutexLock lock(&mutex_);
     if (closed_) return absl::CancelledError("the run is over");
-    const PlanRun::Caller node = {caller.plan_run(), caller.plan_node()};
-    if (node.run == nullptr) {
+    const ExecutionFrame::Caller node = {caller.frame(), caller.plan_node()};
+    if (node.frame == nullptr) {
       return errors::FailedPrecondition("only asynchronous kernels may call functions");
     }
     RunTrace* const trace = trace_ == nullptr
                                 ? nullptr
-                                : trace_->AddCall(function->plan(), node.run->trace_, node.node);
-    void* const memory = PlanRun::AllocateMemory(plan, &run_memory());
+                                : trace_->AddCall(function->plan(), node.frame->trace_, node.node);
+    void* const memory = ExecutionFrame::AllocateMemory(plan, &run_memory());
     if (memory == nullptr) {
       return errors::ResourceExhausted("out of memory for a run of ", plan.num_nodes(), " nodes");
     }
-    call.reset(new (std::nothrow) PlanRun(this, plan, trace, memory));
+    call.reset(new (std::nothrow) ExecutionFrame(this, plan, trace, memory));
     if (call == nullptr) {
-      run_memory().Deallocate(memory, std::max<size_t>(PlanRun::MemoryBytes(plan), 1));
+      run_memory().Deallocate(memory, std::max<size_t>(ExecutionFrame::MemoryBytes(plan), 1));
       return errors::ResourceExhausted("out of memory for a run of ", plan.num_nodes(), " nodes");
     }
     // The number of calls in progress has no other bound.
-    if (!call->charge_.Set(PlanRun::MemoryBytes(plan) + kCallBytes)) {
+    if (!call->charge_.Set(ExecutionFrame::MemoryBytes(plan) + kCallBytes)) {
       return errors::ResourceExhausted("the function calls in progress, ", calls_.size() + 1,
                                        ", exceed the session's memory limit");
     }
     call->SetFeeds(feeds);
-    PlanRun* const run = call.get();
-    const auto it = calls_.emplace(run, nullptr).first;
+    ExecutionFrame* const frame = call.get();
+    const auto it = calls_.emplace(frame, nullptr).first;
     it->second = std::move(call);
-    run->SetCaller(node, std::move(done));
-    if (queue_.PushStart(run)) return absl::OkStatus();
+    frame->SetCaller(node, std::move(done));
+    if (queue_.PushStart(frame)) return absl::OkStatus();
     // The queue closes shortly before `closed_` is set.
     call = std::move(it->second);
     calls_.erase(it);

@@ -1,10 +1,10 @@
-// RunCore: one call of Executor::Run. PlanRun: one run of a plan within it.
+// RunState: one call of Executor::Run. ExecutionFrame: one run of a plan within it.
 //
-// A RunCore holds the limits of the call, its queue of ready work and its first error. It has a
-// PlanRun for the requested plan and one for each function call in progress.
+// A RunState holds the limits of the call, its queue of ready work and its first error. It has a
+// ExecutionFrame for the requested plan and one for each function call in progress.
 //
-// A PlanRun executes the nodes of its plan. A thread that finishes a node continues with one of the
-// nodes that became ready, and pushes the others to the queue.
+// A ExecutionFrame executes the nodes of its plan. A thread that finishes a node continues with one
+// of the nodes that became ready, and pushes the others to the queue.
 //
 // Not for users.
 #ifndef GRADFLOW_RUNTIME_EXECUTOR_RUN_H_
@@ -39,7 +39,7 @@
 
 namespace gradflow {
 
-class PlanRun;
+class ExecutionFrame;
 class RunTrace;
 
 // State that the runs of an executor share.
@@ -64,7 +64,7 @@ struct ExecutorState {
   std::vector<Device> devices;
   std::shared_ptr<ResourceManager> resources;
   KernelRights rights;
-  // Memory of PlanRuns, cached between runs until Trim. Holds as many blocks of each size as runs
+  // Memory of frames, cached between runs until Trim. Holds as many blocks of each size as runs
   // were in flight at once, up to a quarter of the machine's memory.
   std::unique_ptr<PoolAllocator> run_memory;
   // Null for one thread.
@@ -76,22 +76,23 @@ struct ExecutorState {
   mutable std::array<StepCount, kNumShards> step_counts;
 };
 
-class RunCore final : public FunctionRunner, public std::enable_shared_from_this<RunCore> {
+// A run: what its frames share.
+class RunState final : public FunctionRunner, public std::enable_shared_from_this<RunState> {
  public:
   // Borrows all arguments. Retain() makes it own those that asynchronous kernels may use. Several
   // threads work for the run if `arena` is not null.
-  RunCore(const ExecutorState& state, const RunLimits& limits, RunTrace* trace,
-          const FunctionTable* functions, ReadyQueue::Arena* arena, int max_loop_threads);
-  ~RunCore() override;
+  RunState(const ExecutorState& state, const RunLimits& limits, RunTrace* trace,
+           const FunctionTable* functions, ReadyQueue::Arena* arena, int max_loop_threads);
+  ~RunState() override;
 
   // Keeps the objects that asynchronous kernels may use alive as long as this object. REQUIRES:
   // this object is owned by a std::shared_ptr
   void Retain(std::shared_ptr<const ExecutorState> state, std::shared_ptr<const Plan> plan,
               std::shared_ptr<const FunctionTable> functions);
 
-  // Runs `run` to its end, on the calling thread and its helpers. When this returns, no thread is
+  // Runs `frame` to its end, on the calling thread and its helpers. When this returns, no thread is
   // in the run, and asynchronous nodes that are still in flight can no longer reach it.
-  void RunToEnd(PlanRun* run);
+  void RunToEnd(ExecutionFrame* frame);
 
   // Implements FunctionRunner.
   absl::StatusOr<const RunnableFunction*> Find(absl::string_view name) const override;
@@ -120,7 +121,7 @@ class RunCore final : public FunctionRunner, public std::enable_shared_from_this
   bool shared() const { return arena_ != nullptr; }
 
  private:
-  friend class PlanRun;
+  friend class ExecutionFrame;
 
   // Executes a piece of work and what follows it.
   void Execute(ReadyQueue::Work* work);
@@ -130,7 +131,7 @@ class RunCore final : public FunctionRunner, public std::enable_shared_from_this
   // thread executes no other node. That node could wait for a lock that the kernel holds.
   void Isolate(absl::FunctionRef<void()> fn);
   // Destroys a function's run that has ended.
-  void Remove(PlanRun* run);
+  void Remove(ExecutionFrame* frame);
 
   const ExecutorState& state_;
   RunLimits limits_;
@@ -147,7 +148,7 @@ class RunCore final : public FunctionRunner, public std::enable_shared_from_this
   absl::Status status_;
   Mutex mutex_;
   // Function calls in progress.
-  std::map<PlanRun*, std::unique_ptr<PlanRun>> calls_ ABSL_GUARDED_BY(mutex_);
+  std::map<ExecutionFrame*, std::unique_ptr<ExecutionFrame>> calls_ ABSL_GUARDED_BY(mutex_);
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 
   // Kept alive by Retain().
@@ -158,7 +159,8 @@ class RunCore final : public FunctionRunner, public std::enable_shared_from_this
   std::shared_ptr<const CancelFlag> retained_closed_;
 };
 
-// One run of a plan.
+// One execution of a plan: the tensors and the states of its nodes. The plan of a run has one
+// frame, and each call of a function has another.
 //
 // Thread safety: many threads may call Work(), each with a node that it owns: a ready node that no
 // other thread has taken.
@@ -182,11 +184,11 @@ class RunCore final : public FunctionRunner, public std::enable_shared_from_this
 //      outputs are dropped if the run has stopped by the time that the kernel ends.
 //   5. Nothing throws while nodes run, since other threads may be in the run. Before and after, an
 //      exception may leave the run, whose tensors are then dropped.
-class PlanRun : public ReadyQueue::Source {
+class ExecutionFrame : public ReadyQueue::Source {
  public:
   // The node that called a function, and its run. Errors name the chain of callers.
   struct Caller {
-    PlanRun* run;
+    ExecutionFrame* frame;
     int32_t node;
   };
 
@@ -195,10 +197,10 @@ class PlanRun : public ReadyQueue::Source {
 
   // Takes ownership of `memory`, which AllocateMemory returned. `trace` is made for this plan, or
   // null.
-  PlanRun(RunCore* core, const Plan& plan, RunTrace* trace, void* memory);
-  ~PlanRun();
-  PlanRun(const PlanRun&) = delete;
-  PlanRun& operator=(const PlanRun&) = delete;
+  ExecutionFrame(RunState* run, const Plan& plan, RunTrace* trace, void* memory);
+  ~ExecutionFrame();
+  ExecutionFrame(const ExecutionFrame&) = delete;
+  ExecutionFrame& operator=(const ExecutionFrame&) = delete;
 
   // Makes this the run of a function. `done` receives the fetched tensors.
   void SetCaller(const Caller& caller, FunctionRunner::Done done);
@@ -213,7 +215,7 @@ class PlanRun : public ReadyQueue::Source {
   void MeasureCosts() { measures_ = true; }
 
  private:
-  friend class RunCore;
+  friend class RunState;
   class AsyncNode;
   enum class SlotState : uint8_t { kEmpty, kValue, kDead };
   // Execution on one thread or several, with or without a trace.
@@ -249,22 +251,25 @@ class PlanRun : public ReadyQueue::Source {
   template <Mode kMode>
   void AddReady(int32_t node, ReadyNodes* ready);
   template <Mode kMode>
-  void AddSuccessors(int32_t node, ReadyNodes* ready);
+  void PropagateOutputs(int32_t node, ReadyNodes* ready);
   // Returns false if the run is over. Sets *ended to false if the node is asynchronous.
   template <Mode kMode>
-  bool RunNode(int32_t node, Inputs* inputs, bool* ended);
+  bool ProcessNode(int32_t node, Inputs* inputs, bool* ended);
   template <Mode kMode>
-  absl::Status Compute(int32_t node, Inputs* inputs, int32_t* only_input, DeadOutputs* dead);
+  absl::Status ProcessSync(int32_t node, Inputs* inputs, int32_t* only_input, DeadOutputs* dead);
+  // Returns the inputs of a node that is not asynchronous: *inputs, or, if the node is the last
+  // reader of its only input, the tensor in its slot, which *only_input then names.
+  absl::Span<Tensor> PrepareInputs(int32_t node, Inputs* inputs, int32_t* only_input);
   // Copies the indexes of the kernel's outputs without a value to *dead, and sets placeholder
   // tensors for them.
   void SetDeadOutputs(int32_t node, const KernelContext& context, DeadOutputs* dead);
   template <Mode kMode>
-  void StartAsync(int32_t node);
+  void ProcessAsync(int32_t node);
   template <Mode kMode>
-  bool EndAsync(AsyncNode* node);
+  bool AsyncNodeDone(AsyncNode* node);
   // Ends a node whose kernel returned `status`. Returns false if the run is over.
   template <Mode kMode>
-  bool EndNode(int32_t node, const DeadOutputs& dead, const absl::Status& status);
+  bool NodeDone(int32_t node, const DeadOutputs& dead, const absl::Status& status);
   template <Mode kMode>
   absl::Status CheckOutputs(int32_t node);
   // Appends the tensor of a slot: the tensor itself for the last reader, which may reuse its
@@ -281,11 +286,11 @@ class PlanRun : public ReadyQueue::Source {
   // Returns true if the run has been stopped, and ends it with an error that names the node and its
   // fate, `what`: "not started" or "stopped".
   bool EndIfStopped(int32_t node, const char* what) {
-    if (!core_.stop().Check()) return false;
-    EndStopped(node, what);
+    if (!run_.stop().Check()) return false;
+    FailStopped(node, what);
     return true;
   }
-  void EndStopped(int32_t node, const char* what);
+  void FailStopped(int32_t node, const char* what);
   // Returns an asynchronous node that is in flight, or kNoNode.
   int32_t FirstAsyncNode() const;
   // Returns "node 'name' (Op): ", preceded by the prefixes of the callers.
@@ -303,7 +308,7 @@ class PlanRun : public ReadyQueue::Source {
     return node;
   }
 
-  RunCore& core_;
+  RunState& run_;
   const Plan& plan_;
   const Plan::Order& order_;
   // Points to arrays of the plan, which loops over nodes read without checks of bounds.

@@ -1,4 +1,4 @@
-// PlanRun, which executes the nodes of one plan (run.h).
+// ExecutionFrame, which executes the nodes of one plan (run.h).
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -19,33 +19,33 @@ constexpr int32_t kNoSlot = -1;
 
 }  // namespace
 
-size_t PlanRun::MemoryBytes(const Plan& plan) {
+size_t ExecutionFrame::MemoryBytes(const Plan& plan) {
   return plan.num_slots() * (sizeof(Tensor) + sizeof(int32_t) + sizeof(SlotState)) +
          plan.num_nodes() * 2 * sizeof(int32_t);
 }
 
-void* PlanRun::AllocateMemory(const Plan& plan, PoolAllocator* pool) {
+void* ExecutionFrame::AllocateMemory(const Plan& plan, PoolAllocator* pool) {
   return pool->Allocate(std::max<size_t>(MemoryBytes(plan), 1));
 }
 
-PlanRun::PlanRun(RunCore* core, const Plan& plan, RunTrace* trace, void* memory)
+ExecutionFrame::ExecutionFrame(RunState* run, const Plan& plan, RunTrace* trace, void* memory)
     : Source(reinterpret_cast<int32_t*>(static_cast<Tensor*>(memory) + plan.num_slots()) +
              plan.num_slots() + plan.num_nodes()),
-      core_(*core),
+      run_(*run),
       plan_(plan),
       order_(plan.order()),
       nodes_(plan.nodes().data()),
       input_slots_(plan.inputs().data()),
       slot_types_(plan.slot_types().data()),
       slot_uses_(plan.slot_uses().data()),
-      contexts_(&core->context()),
+      contexts_(&run->context()),
       trace_(trace),
       tensors_(static_cast<Tensor*>(memory)),
       uses_(reinterpret_cast<std::atomic<int32_t>*>(tensors_ + plan.num_slots())),
       pending_(uses_ + plan.num_slots()),
       links_(reinterpret_cast<int32_t*>(pending_ + plan.num_nodes())),
       slot_states_(reinterpret_cast<SlotState*>(links_ + plan.num_nodes())),
-      charge_(core->context().allocator->get()) {
+      charge_(run->context().allocator->get()) {
   static_assert(sizeof(std::atomic<int32_t>) == sizeof(int32_t));
   static_assert(sizeof(SlotState) == 1);
   if (plan.num_nodes() > 0) {
@@ -58,20 +58,20 @@ PlanRun::PlanRun(RunCore* core, const Plan& plan, RunTrace* trace, void* memory)
   if (plan.has_async()) std::fill_n(links_, plan.num_nodes(), kNoNode);
 }
 
-PlanRun::~PlanRun() {
+ExecutionFrame::~ExecutionFrame() {
   for (int32_t slot = 0; slot < plan_.num_slots(); ++slot) {
     if (slot_states_[slot] == SlotState::kValue) std::destroy_at(&tensors_[slot]);
   }
-  core_.run_memory().Deallocate(tensors_, std::max<size_t>(MemoryBytes(plan_), 1));
+  run_.run_memory().Deallocate(tensors_, std::max<size_t>(MemoryBytes(plan_), 1));
 }
 
-void PlanRun::SetCaller(const Caller& caller, FunctionRunner::Done done) {
+void ExecutionFrame::SetCaller(const Caller& caller, FunctionRunner::Done done) {
   caller_ = caller;
-  depth_ = caller.run->depth_ + 1;
+  depth_ = caller.frame->depth_ + 1;
   done_ = std::move(done);
 }
 
-void PlanRun::SetFeeds(absl::Span<const Tensor* const> feeds) {
+void ExecutionFrame::SetFeeds(absl::Span<const Tensor* const> feeds) {
   for (size_t i = 0; i < feeds.size(); ++i) {
     const int32_t uses = plan_.slot_uses()[i];
     uses_[i].store(uses, std::memory_order_relaxed);
@@ -81,7 +81,7 @@ void PlanRun::SetFeeds(absl::Span<const Tensor* const> feeds) {
   }
 }
 
-absl::Status PlanRun::Fetch(std::vector<Tensor>* outputs) {
+absl::Status ExecutionFrame::Fetch(std::vector<Tensor>* outputs) {
   std::vector<Tensor> fetched;
   fetched.reserve(plan_.fetches().size());
   for (size_t i = 0; i < plan_.fetches().size(); ++i) {
@@ -101,11 +101,11 @@ absl::Status PlanRun::Fetch(std::vector<Tensor>* outputs) {
   return absl::OkStatus();
 }
 
-void PlanRun::Execute(ReadyQueue::Work* work) {
+void ExecutionFrame::Execute(ReadyQueue::Work* work) {
   if (trace_ == nullptr) {
-    core_.shared() ? Work<Mode::kShared>(work) : Work<Mode::kAlone>(work);
+    run_.shared() ? Work<Mode::kShared>(work) : Work<Mode::kAlone>(work);
   } else {
-    core_.shared() ? Work<Mode::kSharedTraced>(work) : Work<Mode::kAloneTraced>(work);
+    run_.shared() ? Work<Mode::kSharedTraced>(work) : Work<Mode::kAloneTraced>(work);
   }
 }
 
@@ -125,7 +125,7 @@ ABSL_ATTRIBUTE_NOINLINE absl::Status WrongOutput(int i, const Tensor& output, Da
 
 // An asynchronous node that is in flight. Lives as long as a copy of its AsyncDone, which may
 // outlive the run but can no longer reach it then.
-class PlanRun::AsyncNode final : public ReadyQueue::Completion {
+class ExecutionFrame::AsyncNode final : public ReadyQueue::Completion {
  public:
   // The target that the kernel calls and drops.
   class Handle final : public AsyncDone::Target {
@@ -142,19 +142,19 @@ class PlanRun::AsyncNode final : public ReadyQueue::Completion {
     const std::shared_ptr<AsyncNode> node_;
   };
 
-  AsyncNode(PlanRun* run, int32_t node, Inputs inputs)
-      : core_(run->core_.shared_from_this()),
-        run_(run),
-        plan_(run->plan_),
+  AsyncNode(ExecutionFrame* frame, int32_t node, Inputs inputs)
+      : run_(frame->run_.shared_from_this()),
+        frame_(frame),
+        plan_(frame->plan_),
         node_(node),
         inputs_(std::move(inputs)),
         outputs_(plan_.nodes()[node + 1].outputs_begin - plan_.nodes()[node].outputs_begin,
                  Tensor(Tensor::Unset())),
         context_(absl::MakeSpan(inputs_), absl::MakeSpan(outputs_),
                  plan_.slot_types().subspan(plan_.nodes()[node].outputs_begin, outputs_.size()),
-                 core_->context(plan_.nodes()[node].device)) {
+                 run_->context(plan_.nodes()[node].device)) {
     context_.CountAllocatedBytes(&allocated_bytes_);
-    context_.SetPlanNode(run, node);
+    context_.SetPlanNode(frame, node);
   }
 
   // Lets the node push itself to the queue.
@@ -163,16 +163,16 @@ class PlanRun::AsyncNode final : public ReadyQueue::Completion {
   bool End(absl::Status status) {
     if (ended_.exchange(true)) return false;
     status_ = std::move(status);
-    core_->queue().PushCompletion(run_, self_.lock());
+    run_->queue().PushCompletion(frame_, self_.lock());
     return true;
   }
 
  private:
-  friend class PlanRun;
+  friend class ExecutionFrame;
 
-  const std::shared_ptr<RunCore> core_;
+  const std::shared_ptr<RunState> run_;
   // Only the run may access it.
-  PlanRun* const run_;
+  ExecutionFrame* const frame_;
   const Plan& plan_;
   const int32_t node_;
   Inputs inputs_;
@@ -186,15 +186,15 @@ class PlanRun::AsyncNode final : public ReadyQueue::Completion {
 
 // Work() and what it calls for each node are one function: a node of a chain of small kernels takes
 // 38 ns instead of 65 (AMD EPYC, Zen 4), together with fewer checks of bounds.
-template <PlanRun::Mode kMode>
-void PlanRun::Work(ReadyQueue::Work* work) noexcept {
+template <ExecutionFrame::Mode kMode>
+void ExecutionFrame::Work(ReadyQueue::Work* work) noexcept {
   Inputs inputs;
   ReadyNodes ready;
   if (work->completion != nullptr) {
     const auto node = std::static_pointer_cast<AsyncNode>(work->completion);
     work->completion = nullptr;
-    if (!EndAsync<kMode>(node.get())) return;
-    AddSuccessors<kMode>(node->node_, &ready);
+    if (!AsyncNodeDone<kMode>(node.get())) return;
+    PropagateOutputs<kMode>(node->node_, &ready);
   } else if (work->node == kNoNode) {
     // Backwards, since the newest node runs first.
     const std::vector<int32_t>& roots = order_.roots;
@@ -213,13 +213,13 @@ void PlanRun::Work(ReadyQueue::Work* work) noexcept {
       return;
     }
     bool ended = true;
-    if (!RunNode<kMode>(node, &inputs, &ended)) return;
-    if (ended) AddSuccessors<kMode>(node, &ready);
+    if (!ProcessNode<kMode>(node, &inputs, &ended)) return;
+    if (ended) PropagateOutputs<kMode>(node, &ready);
   }
 }
 
-template <PlanRun::Mode kMode>
-void PlanRun::AddReady(int32_t node, ReadyNodes* ready) {
+template <ExecutionFrame::Mode kMode>
+void ExecutionFrame::AddReady(int32_t node, ReadyNodes* ready) {
   if constexpr (IsTraced(kMode)) trace_->node(node).scheduled = RunTrace::Now();
   if (!IsShared(kMode) || IsSmall(node)) {
     ready->list = Link(node, ready->list);
@@ -227,12 +227,13 @@ void PlanRun::AddReady(int32_t node, ReadyNodes* ready) {
   }
   const int32_t before = std::exchange(ready->kept, node);
   if (before == kNoNode) return;
-  if (caller_.run != nullptr) Open();
-  core_.queue().Push(this, before);
+  if (caller_.frame != nullptr) Open();
+  run_.queue().Push(this, before);
 }
 
-template <PlanRun::Mode kMode>
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline void PlanRun::AddSuccessors(int32_t node, ReadyNodes* ready) {
+template <ExecutionFrame::Mode kMode>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline void ExecutionFrame::PropagateOutputs(int32_t node,
+                                                                          ReadyNodes* ready) {
   const int32_t* const successors = order_.successors.data();
   for (int32_t i = nodes_[node + 1].successors_begin; i-- > nodes_[node].successors_begin;) {
     const int32_t next = successors[i];
@@ -251,45 +252,45 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline void PlanRun::AddSuccessors(int32_t node, Re
   }
 }
 
-void PlanRun::CloseOne() {
+void ExecutionFrame::CloseOne() {
   if (open_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   // The function has ended, unless the run has.
-  RunCore& core = core_;
-  if (core.failed() || core.stop().IsStopped()) return;
+  RunState& run = run_;
+  if (run.failed() || run.stop().IsStopped()) return;
   std::vector<Tensor> results;
   const absl::Status status = CallSafely([&] { return Fetch(&results); });
   const FunctionRunner::Done done = std::move(done_);
   // Destroys this. The call of done() may end the caller, too.
-  core.Remove(this);
+  run.Remove(this);
   const absl::Status called = CallSafely([&] {
     done(status, std::move(results));
     return absl::OkStatus();
   });
-  if (!called.ok()) core.Fail([&] { return called; });
+  if (!called.ok()) run.Fail([&] { return called; });
 }
 
-void PlanRun::EndStopped(int32_t node, const char* what) {
-  core_.Fail([&] {
+void ExecutionFrame::FailStopped(int32_t node, const char* what) {
+  run_.Fail([&] {
     return errors::Prefix(absl::StrCat(Prefix(node), what, ", since "),
-                          WhyStopped(core_.stop(), core_.limits()));
+                          WhyStopped(run_.stop(), run_.limits()));
   });
 }
 
-int32_t PlanRun::FirstAsyncNode() const {
+int32_t ExecutionFrame::FirstAsyncNode() const {
   for (int32_t node = 0; node < plan_.num_nodes(); ++node) {
     if (nodes_[node].async && links_[node] == kAsyncNode) return node;
   }
   return kNoNode;
 }
 
-std::string PlanRun::Prefix(int32_t node) const {
+std::string ExecutionFrame::Prefix(int32_t node) const {
   // Lists the innermost node and the outermost calls only, since a recursion may be of any depth.
   constexpr size_t kMaxCalls = 4;
   std::vector<Caller> callers;
-  for (Caller c = caller_; c.run != nullptr; c = c.run->caller_) callers.push_back(c);
+  for (Caller c = caller_; c.frame != nullptr; c = c.frame->caller_) callers.push_back(c);
   std::string prefix;
   for (size_t i = callers.size(); i-- > 0 && callers.size() - i <= kMaxCalls;) {
-    absl::StrAppend(&prefix, callers[i].run->plan_.ErrorPrefix(callers[i].node));
+    absl::StrAppend(&prefix, callers[i].frame->plan_.ErrorPrefix(callers[i].node));
   }
   if (callers.size() > kMaxCalls) {
     absl::StrAppend(&prefix, "(", callers.size() - kMaxCalls, " more calls) ");
@@ -297,9 +298,9 @@ std::string PlanRun::Prefix(int32_t node) const {
   return absl::StrCat(prefix, plan_.ErrorPrefix(node));
 }
 
-template <PlanRun::Mode kMode>
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool PlanRun::RunNode(int32_t node, Inputs* inputs,
-                                                          bool* ended) {
+template <ExecutionFrame::Mode kMode>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool ExecutionFrame::ProcessNode(int32_t node, Inputs* inputs,
+                                                                     bool* ended) {
   const Plan::PlanNode& plan_node = nodes_[node];
   if (any_dead_.load(std::memory_order_relaxed) && HasDeadInput(node)) {
     SkipDeadNode(node);
@@ -311,7 +312,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool PlanRun::RunNode(int32_t node, Inputs* 
   }
   if (plan_node.async) {
     *ended = false;
-    StartAsync<kMode>(node);
+    ProcessAsync<kMode>(node);
     return !EndIfStopped(node, "stopped");
   }
   const int32_t begin = plan_node.outputs_begin;
@@ -320,7 +321,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool PlanRun::RunNode(int32_t node, Inputs* 
   int32_t only_input = kNoSlot;
   DeadOutputs dead;
   const absl::Status status = CallSafely([&]() ABSL_ATTRIBUTE_ALWAYS_INLINE {
-    return Compute<kMode>(node, inputs, &only_input, &dead);
+    return ProcessSync<kMode>(node, inputs, &only_input, &dead);
   });
   // Inputs are dropped before the outputs are read, so that an output in the memory of an input
   // owns it alone.
@@ -330,33 +331,39 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool PlanRun::RunNode(int32_t node, Inputs* 
     inputs->clear();
     ReleaseInputs<kMode>(node);
   }
-  return EndNode<kMode>(node, dead, status);
+  return NodeDone<kMode>(node, dead, status);
 }
 
-template <PlanRun::Mode kMode>
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status PlanRun::Compute(int32_t node, Inputs* inputs,
-                                                                  int32_t* only_input,
-                                                                  DeadOutputs* dead) {
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Span<Tensor> ExecutionFrame::PrepareInputs(
+    int32_t node, Inputs* inputs, int32_t* only_input) {
   const Plan::PlanNode& plan_node = nodes_[node];
-  const Plan::PlanNode& next = nodes_[node + 1];
   const int32_t* const slots = input_slots_ + plan_node.inputs_begin;
-  const int32_t num_inputs = next.inputs_begin - plan_node.inputs_begin;
-  absl::Span<Tensor> in;
+  const int32_t num_inputs = nodes_[node + 1].inputs_begin - plan_node.inputs_begin;
   if (plan_node.has_foreign_inputs) {
     inputs->reserve(num_inputs);
-    for (int32_t i = 0; i < num_inputs; ++i)
+    for (int32_t i = 0; i < num_inputs; ++i) {
       inputs->emplace_back(Tensor::Borrow(), tensors_[slots[i]]);
-    in = absl::MakeSpan(*inputs);
+    }
   } else if (num_inputs == 1 && uses_[slots[0]].load(std::memory_order_acquire) == 1) {
     // The last reader of its only input, as most nodes are, reads it in place.
     uses_[slots[0]].store(0, std::memory_order_relaxed);
     *only_input = slots[0];
-    in = absl::MakeSpan(&tensors_[slots[0]], 1);
+    return absl::MakeSpan(&tensors_[slots[0]], 1);
   } else {
     inputs->reserve(num_inputs);
     for (int32_t i = 0; i < num_inputs; ++i) BorrowInput(slots[i], inputs);
-    in = absl::MakeSpan(*inputs);
   }
+  return absl::MakeSpan(*inputs);
+}
+
+template <ExecutionFrame::Mode kMode>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status ExecutionFrame::ProcessSync(int32_t node,
+                                                                             Inputs* inputs,
+                                                                             int32_t* only_input,
+                                                                             DeadOutputs* dead) {
+  const Plan::PlanNode& plan_node = nodes_[node];
+  const Plan::PlanNode& next = nodes_[node + 1];
+  const absl::Span<Tensor> in = PrepareInputs(node, inputs, only_input);
   const size_t num_outputs = next.outputs_begin - plan_node.outputs_begin;
   KernelContext context(in, {tensors_ + plan_node.outputs_begin, num_outputs},
                         {slot_types_ + plan_node.outputs_begin, num_outputs},
@@ -374,16 +381,17 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status PlanRun::Compute(int32_t node, 
   return CheckOutputs<kMode>(node);
 }
 
-void PlanRun::SetDeadOutputs(int32_t node, const KernelContext& context, DeadOutputs* dead) {
+void ExecutionFrame::SetDeadOutputs(int32_t node, const KernelContext& context, DeadOutputs* dead) {
   dead->assign(context.dead_outputs().begin(), context.dead_outputs().end());
   // CheckOutputs accepts empty tensors.
   const int32_t begin = nodes_[node].outputs_begin;
   for (const int i : *dead) tensors_[begin + i] = Tensor(plan_.slot_types()[begin + i], {0});
 }
 
-template <PlanRun::Mode kMode>
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool PlanRun::EndNode(int32_t node, const DeadOutputs& dead,
-                                                          const absl::Status& status) {
+template <ExecutionFrame::Mode kMode>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool ExecutionFrame::NodeDone(int32_t node,
+                                                                  const DeadOutputs& dead,
+                                                                  const absl::Status& status) {
   const int32_t begin = nodes_[node].outputs_begin;
   const int32_t end = nodes_[node + 1].outputs_begin;
   // A stop takes precedence over the kernel's own error.
@@ -391,7 +399,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool PlanRun::EndNode(int32_t node, const De
   if (stopped || !status.ok()) {
     std::destroy(tensors_ + begin, tensors_ + end);
     if constexpr (IsTraced(kMode)) trace_->node(node).EndFailed();
-    if (!stopped) core_.Fail([&] { return errors::Prefix(Prefix(node), status); });
+    if (!stopped) run_.Fail([&] { return errors::Prefix(Prefix(node), status); });
     return false;
   }
   for (int32_t slot = begin; slot < end; ++slot) {
@@ -415,8 +423,8 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool PlanRun::EndNode(int32_t node, const De
   return true;
 }
 
-template <PlanRun::Mode kMode>
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status PlanRun::CheckOutputs(int32_t node) {
+template <ExecutionFrame::Mode kMode>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status ExecutionFrame::CheckOutputs(int32_t node) {
   const int32_t begin = nodes_[node].outputs_begin;
   const int32_t end = nodes_[node + 1].outputs_begin;
   for (int32_t slot = begin; slot < end; ++slot) {
@@ -441,8 +449,8 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status PlanRun::CheckOutputs(int32_t n
   return absl::OkStatus();
 }
 
-template <PlanRun::Mode kMode>
-void PlanRun::StartAsync(int32_t node) {
+template <ExecutionFrame::Mode kMode>
+void ExecutionFrame::ProcessAsync(int32_t node) {
   const Plan::PlanNode& plan_node = nodes_[node];
   std::shared_ptr<AsyncNode> state;
   const absl::Status started = CallSafely([&] {
@@ -459,8 +467,8 @@ void PlanRun::StartAsync(int32_t node) {
     links_[node] = kAsyncNode;
     if constexpr (IsTraced(kMode)) trace_->node(node).compute_start = RunTrace::Now();
     // From here on the node may end at any time, on any thread.
-    if (caller_.run != nullptr) Open();
-    core_.queue().BeginAsync();
+    if (caller_.frame != nullptr) Open();
+    run_.queue().BeginAsync();
     const absl::Status thrown = CallSafely([&] {
       plan_node.kernel->AsAsync()->ComputeAsync(state->context_, done);
       return absl::OkStatus();
@@ -468,11 +476,11 @@ void PlanRun::StartAsync(int32_t node) {
     if (!thrown.ok()) done(thrown);
     return absl::OkStatus();
   });
-  if (!started.ok()) core_.Fail([&] { return errors::Prefix(Prefix(node), started); });
+  if (!started.ok()) run_.Fail([&] { return errors::Prefix(Prefix(node), started); });
 }
 
-template <PlanRun::Mode kMode>
-bool PlanRun::EndAsync(AsyncNode* node) {
+template <ExecutionFrame::Mode kMode>
+bool ExecutionFrame::AsyncNodeDone(AsyncNode* node) {
   const int32_t begin = nodes_[node->node_].outputs_begin;
   links_[node->node_] = kNoNode;
   for (size_t i = 0; i < node->outputs_.size(); ++i) {
@@ -491,10 +499,10 @@ bool PlanRun::EndAsync(AsyncNode* node) {
       return CheckOutputs<kMode>(node->node_);
     });
   }
-  return EndNode<kMode>(node->node_, dead, status);
+  return NodeDone<kMode>(node->node_, dead, status);
 }
 
-void PlanRun::BorrowInput(int32_t slot, Inputs* inputs) {
+void ExecutionFrame::BorrowInput(int32_t slot, Inputs* inputs) {
   Tensor& tensor = tensors_[slot];
   if (uses_[slot].load(std::memory_order_acquire) != 1) {
     inputs->emplace_back(Tensor::Borrow(), tensor);
@@ -505,8 +513,8 @@ void PlanRun::BorrowInput(int32_t slot, Inputs* inputs) {
   Destroy(slot);
 }
 
-template <PlanRun::Mode kMode>
-void PlanRun::ReleaseInputs(int32_t node) {
+template <ExecutionFrame::Mode kMode>
+void ExecutionFrame::ReleaseInputs(int32_t node) {
   for (int32_t i = nodes_[node].inputs_begin; i < nodes_[node + 1].inputs_begin; ++i) {
     const int32_t slot = input_slots_[i];
     // BorrowInput has moved the tensor of an empty slot. No other reader can empty the slot as long
@@ -515,8 +523,8 @@ void PlanRun::ReleaseInputs(int32_t node) {
   }
 }
 
-template <PlanRun::Mode kMode>
-void PlanRun::ReleaseInput(int32_t slot) {
+template <ExecutionFrame::Mode kMode>
+void ExecutionFrame::ReleaseInput(int32_t slot) {
   std::atomic<int32_t>& uses = uses_[slot];
   if constexpr (IsShared(kMode)) {
     if (uses.fetch_sub(1, std::memory_order_acq_rel) == 1) Destroy(slot);
@@ -527,14 +535,14 @@ void PlanRun::ReleaseInput(int32_t slot) {
   }
 }
 
-bool PlanRun::HasDeadInput(int32_t node) const {
+bool ExecutionFrame::HasDeadInput(int32_t node) const {
   for (int32_t i = nodes_[node].inputs_begin; i < nodes_[node + 1].inputs_begin; ++i) {
     if (slot_states_[input_slots_[i]] == SlotState::kDead) return true;
   }
   return false;
 }
 
-void PlanRun::SkipDeadNode(int32_t node) {
+void ExecutionFrame::SkipDeadNode(int32_t node) {
   for (int32_t i = nodes_[node].inputs_begin; i < nodes_[node + 1].inputs_begin; ++i) {
     const int32_t slot = input_slots_[i];
     // Other readers still check if it is dead.
