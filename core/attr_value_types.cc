@@ -17,8 +17,8 @@ namespace {
 
 using List = AttrValue::ListValue;
 
-// An attribute type and the field that holds its values.
-struct Kind {
+// A type of attributes and the field that holds its values.
+struct AttrType {
   // The name in op definitions.
   absl::string_view name;
   AttrValue::ValueCase value_case;
@@ -27,7 +27,7 @@ struct Kind {
   int (*list_size)(const List& list);
 };
 
-constexpr Kind kKinds[] = {
+constexpr AttrType kAttrTypes[] = {
     {"string", AttrValue::kS, "s", [](const List& list) { return list.s_size(); }},
     {"int", AttrValue::kI, "i", [](const List& list) { return list.i_size(); }},
     {"float", AttrValue::kF, "f", [](const List& list) { return list.f_size(); }},
@@ -38,12 +38,12 @@ constexpr Kind kKinds[] = {
     {"func", AttrValue::kFunc, "func", [](const List& list) { return list.func_size(); }},
 };
 
-// Finds the kind of `type`, which is "int" or "list(int)". Returns null if there is none.
-const Kind* FindKind(absl::string_view type, bool* is_list) {
+// Finds the attribute type `type`, which is "int" or "list(int)". Returns null if there is none.
+const AttrType* FindAttrType(absl::string_view type, bool* is_list) {
   *is_list = absl::ConsumePrefix(&type, "list(");
   if (*is_list && !absl::ConsumeSuffix(&type, ")")) return nullptr;
-  for (const Kind& kind : kKinds) {
-    if (type == kind.name) return &kind;
+  for (const AttrType& attr_type : kAttrTypes) {
+    if (type == attr_type.name) return &attr_type;
   }
   return nullptr;
 }
@@ -56,10 +56,11 @@ std::string DescribeValue(const AttrValue& value) {
   if (value.value_case() == AttrValue::VALUE_NOT_SET) return "no value";
   std::string text = SummarizeAttrValue(value);
   if (value.value_case() == AttrValue::kPlaceholder) return absl::StrCat(text, " (placeholder)");
-  for (const Kind& kind : kKinds) {
-    if (value.value_case() == kind.value_case) return absl::StrCat(text, " (", kind.name, ")");
-    if (value.has_list() && kind.list_size(value.list()) > 0) {
-      return absl::StrCat(text, " (list(", kind.name, "))");
+  for (const AttrType& attr_type : kAttrTypes) {
+    if (value.value_case() == attr_type.value_case)
+      return absl::StrCat(text, " (", attr_type.name, ")");
+    if (value.has_list() && attr_type.list_size(value.list()) > 0) {
+      return absl::StrCat(text, " (list(", attr_type.name, "))");
     }
   }
   return text;
@@ -153,17 +154,17 @@ class IgnoreErrors : public google::protobuf::io::ErrorCollector {
 
 absl::Status AttrValueHasType(const AttrValue& value, absl::string_view type) {
   bool is_list = false;
-  const Kind* kind = FindKind(type, &is_list);
-  if (kind == nullptr) {
+  const AttrType* attr_type = FindAttrType(type, &is_list);
+  if (attr_type == nullptr) {
     return errors::InvalidArgument("'", absl::CEscape(type.substr(0, 80)),
                                    "' is not an attribute type");
   }
-  if (value.value_case() != (is_list ? AttrValue::kList : kind->value_case)) {
+  if (value.value_case() != (is_list ? AttrValue::kList : attr_type->value_case)) {
     return errors::InvalidArgument("expected ", type, ", but found ", DescribeValue(value));
   }
   if (is_list) {
-    for (const Kind& other : kKinds) {
-      if (&other != kind && other.list_size(value.list()) > 0) {
+    for (const AttrType& other : kAttrTypes) {
+      if (&other != attr_type && other.list_size(value.list()) > 0) {
         return errors::InvalidArgument("expected ", type, ", but found ", SummarizeAttrValue(value),
                                        " (list(", other.name, "))");
       }
@@ -175,10 +176,10 @@ absl::Status AttrValueHasType(const AttrValue& value, absl::string_view type) {
 bool ParseAttrValue(absl::string_view type, absl::string_view text, AttrValue* out) {
   internal::RequireOut(out, "ParseAttrValue", "out");
   bool is_list = false;
-  const Kind* kind = FindKind(type, &is_list);
-  if (kind == nullptr) return false;
+  const AttrType* attr_type = FindAttrType(type, &is_list);
+  if (attr_type == nullptr) return false;
   text = absl::StripAsciiWhitespace(text);
-  std::string message = absl::StrCat(kind->field, ": ", text);
+  std::string message = absl::StrCat(attr_type->field, ": ", text);
   if (is_list) {
     if (!IsOneList(text)) return false;
     // The text format has no empty lists.

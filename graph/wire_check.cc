@@ -72,7 +72,7 @@ int64_t SizeInMemory(FieldDescriptor::CppType type) {
 }
 
 // The types of the messages of a graph. Never destroyed.
-class Types {
+class MessageTypes {
  public:
   const Type* Get(const Descriptor* descriptor) {
     MutexLock lock(&mutex_);
@@ -130,7 +130,7 @@ class Types {
 };
 
 const Type* TypeOf(const Message& prototype) {
-  static Types& types = *new Types;
+  static MessageTypes& types = *new MessageTypes;
   return types.Get(prototype.GetDescriptor());
 }
 

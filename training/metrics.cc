@@ -45,8 +45,9 @@ Tensor Dims(const TensorShape& shape) {
 }
 
 // A variable that starts as zeros.
-struct Counter {
-  Counter(const Scope& scope, const std::string& name, DataType dtype, const TensorShape& shape)
+struct ResettableVariable {
+  ResettableVariable(const Scope& scope, const std::string& name, DataType dtype,
+                     const TensorShape& shape)
       : variable(NewVariable(scope.WithOpName(name), name, dtype, shape)),
         reset(AssignVariable(scope, variable,
                              ops::Fill(scope, ops::Const(scope, Input::Initializer(Dims(shape))),
@@ -95,8 +96,8 @@ ClassMetrics PrecisionAndRecall(const Scope& scope, const Output& confusion) {
 RunningMetric RunningMean(const Scope& scope, const std::string& name, const Output& values) {
   const Scope s = scope.NewSubScope("running_mean");
   if (!HasArguments(s, {values})) return {};
-  const Counter total(s, absl::StrCat(name, "/total"), DT_DOUBLE, TensorShape());
-  const Counter count(s, absl::StrCat(name, "/count"), DT_DOUBLE, TensorShape());
+  const ResettableVariable total(s, absl::StrCat(name, "/total"), DT_DOUBLE, TensorShape());
+  const ResettableVariable count(s, absl::StrCat(name, "/count"), DT_DOUBLE, TensorShape());
   RunningMetric metric;
   metric.reset = ops::NoOp(s.WithControlDependencies({total.reset, count.reset})).operation;
   const Operation add_total = total.Add(s, SumOfAll(s, ops::Cast(s, values, DT_DOUBLE)));
@@ -119,7 +120,7 @@ RunningMetric RunningSum(const Scope& scope, const std::string& name, const Outp
         "metric '", name, "': expected values of a known shape, found ", known.DebugString()));
     return {};
   }
-  const Counter sum(s, absl::StrCat(name, "/sum"), values.type(), shape);
+  const ResettableVariable sum(s, absl::StrCat(name, "/sum"), values.type(), shape);
   return {sum.reset, sum.Add(s, values), ReadVariable(s, sum.variable)};
 }
 
