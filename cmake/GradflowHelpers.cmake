@@ -65,6 +65,22 @@ function(gradflow_target_defaults target)
   endif()
 endfunction()
 
+# gradflow_layer_options(<target> [DEFAULT_VISIBILITY])
+#
+# The options of the objects of the library. A precompiled header takes the same ones.
+function(gradflow_layer_options target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "DEFAULT_VISIBILITY" "" "")
+  # A program that links the static library with --gc-sections contains only what it calls. No code
+  # reads errno after a mathematical function, or floating-point exceptions, for which compilers would
+  # not vectorize.
+  target_compile_options(${target} PRIVATE -ffunction-sections -fdata-sections -fno-math-errno
+                                           -fno-trapping-math)
+  if(NOT arg_DEFAULT_VISIBILITY)
+    set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden
+                                               VISIBILITY_INLINES_HIDDEN ON)
+  endif()
+endfunction()
+
 # gradflow_layer(NAME <name> [LAYER <folder>] [HDRS <file>...] [SRCS <file>...]
 #                [GENERATED_HDRS <file>...] [GENERATED_SRCS <file>...]
 #                [DEPS <layer>...] [PRIVATE_DEPS <target>...] [DEFAULT_VISIBILITY] [NO_WARNINGS])
@@ -94,11 +110,13 @@ function(gradflow_layer)
   else()
     gradflow_target_defaults(${target})
   endif()
-  # A program that links the static library with --gc-sections contains only what it calls.
-  target_compile_options(${target} PRIVATE -ffunction-sections -fdata-sections)
-  if(NOT arg_DEFAULT_VISIBILITY)
-    set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden
-                                               VISIBILITY_INLINES_HIDDEN ON)
+  if(arg_DEFAULT_VISIBILITY)
+    gradflow_layer_options(${target} DEFAULT_VISIBILITY)
+  else()
+    gradflow_layer_options(${target})
+    if(TARGET gradflow_precompiled_layer)
+      target_precompile_headers(${target} REUSE_FROM gradflow_precompiled_layer)
+    endif()
   endif()
 
   target_sources(
