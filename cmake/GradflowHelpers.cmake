@@ -65,6 +65,13 @@ function(gradflow_target_defaults target)
   endif()
 endfunction()
 
+# gradflow_optimize_less(<target>)
+#
+# For code that takes longer to optimize than it ever saves.
+function(gradflow_optimize_less target)
+  target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<CXX_COMPILER_ID:GNU>>:-O1>)
+endfunction()
+
 # gradflow_layer_options(<target> [DEFAULT_VISIBILITY])
 #
 # The options of the objects of the library. A precompiled header takes the same ones.
