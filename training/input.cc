@@ -226,6 +226,17 @@ struct Batches::Impl {
         source(std::make_shared<Source>(std::move(examples), o)),
         arena(threads, /*reserved_for_masters=*/0) {}
 
+  // Starts to prepare the batch of this number, which follows those in `slots`.
+  void Start(int64_t number) {
+    slots.push_back(std::make_shared<Slot>(number));
+    auto preparation = std::make_unique<Preparation>();
+    preparation->source = source;
+    preparation->slot = slots.back();
+    TsanRelease(preparation.get());
+    arena.enqueue([task = preparation.get()]() GRADFLOW_NO_TSAN { Preparation::Run(task); });
+    (void)preparation.release();
+  }
+
   const BatchesOptions options;
   const std::shared_ptr<Source> source;
   int64_t position = 0;
@@ -343,13 +354,7 @@ absl::Status Batches::Next(std::vector<Tensor>* batch) {
   while (impl.slots.size() <= static_cast<size_t>(impl.options.prefetch)) {
     const int64_t number = impl.slots.back()->number + 1;
     if (is_end(number)) break;
-    impl.slots.push_back(std::make_shared<Slot>(number));
-    auto preparation = std::make_unique<Preparation>();
-    preparation->source = impl.source;
-    preparation->slot = impl.slots.back();
-    TsanRelease(preparation.get());
-    impl.arena.enqueue([task = preparation.get()]() GRADFLOW_NO_TSAN { Preparation::Run(task); });
-    (void)preparation.release();
+    impl.Start(number);
   }
   slot->FillOnce(impl.source.get());
   absl::StatusOr<std::vector<Tensor>> made = slot->Take();

@@ -10,15 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "gradflow/core/op_def_util.h"
-#include "gradflow/core/registry.h"
-#include "gradflow/core/run_stop.h"
 #include "gradflow/core/status.h"
-#include "gradflow/graph/graph.h"
 #include "gradflow/graph/tables.h"
-#include "gradflow/proto/node_def.pb.h"
 #include "gradflow/runtime/plan/op_traits.h"
 #include "gradflow/runtime/plan/passes.h"
+#include "gradflow/runtime/plan/plan_rewriter.h"
 
 namespace gradflow {
 namespace {
@@ -137,27 +133,17 @@ std::vector<WeightRange> RangesOf(const Tensor& filter, int64_t channels) {
 class Folder {
  public:
   Folder(const PassContext& context, PlanGraph* graph)
-      : kernels_(*context.kernels),
-        graph_(*graph),
-        stop_(context.limits.cancelled, context.limits.closed) {}
+      : kernels_(*context.kernels), rewriter_(context, graph), graph_(*graph) {}
 
   absl::Status Fold() {
-    uses_ = graph_.FindUses();
-    // Fold() adds nodes.
-    const std::vector<int32_t> order(graph_.order().begin(), graph_.order().end());
-    for (const int32_t node : order) {
-      // The layout reports the stop.
-      if (stop_.Check()) break;
+    for (const int32_t node : rewriter_.order()) {
+      GRADFLOW_RETURN_IF_ERROR(rewriter_.CheckStop(node));
       const std::string& op = graph_.origin(node).type_string();
       if ((op == "Conv2D" || op == "DepthwiseConv2dNative") && IsPlain(node)) Fold(node);
     }
-    const absl::Status pruned = graph_.Prune();
-    // Drops filters that no node reads any more; keeping them would double memory.
-    if (pruned.ok()) {
-      for (const int32_t node : graph_.order()) read_.erase(&graph_.origin(node));
-    }
-    for (const Node* const constant : read_) kernels_.Drop(*constant);
-    return pruned;
+    GRADFLOW_RETURN_IF_ERROR(graph_.Prune());
+    rewriter_.DropUnreadConstants();
+    return absl::OkStatus();
   }
 
  private:
@@ -170,28 +156,9 @@ class Folder {
            (!origin.GetAttr("data_format", &format).ok() || format == "NHWC");
   }
 
-  // Sets *value to that of a constant of float, perhaps behind nodes that copy it, and *constant,
-  // if not null, to its node. Returns false if it is none.
+  // Sets *value to that of a constant of float. Returns false if there is none.
   bool ConstantOf(PlanGraph::Value source, Tensor* value, int32_t* constant = nullptr) {
-    while (!source.is_feed() && !graph_.has_known_value(source.node) &&
-           graph_.origin(source.node).type_string() == "Identity" &&
-           graph_.num_edges(source.node) == 1) {
-      source = graph_.edge(source.node, 0);
-    }
-    if (source.is_feed()) return false;
-    if (constant != nullptr) *constant = source.node;
-    const Node& node = graph_.origin(source.node);
-    const OpKernel* kernel = graph_.kernel(source.node).get();
-    if (!graph_.has_known_value(source.node)) {
-      if (!node.IsConstant() || graph_.num_edges(source.node) > 0 || kernel != nullptr)
-        return false;
-      if (kernels_.Find(node) == nullptr) read_.insert(&node);
-      const absl::StatusOr<const OpKernel*> made = kernels_.Get(node);
-      if (!made.ok()) return false;
-      kernel = *made;
-    }
-    *value = KeptValue(*kernel, node, source.output);
-    return value->dtype() == DT_FLOAT && value->IsInitialized();
+    return rewriter_.ConstantOf(source, value, constant) && value->dtype() == DT_FLOAT;
   }
 
   // Sets *value to a constant that has an element for each channel, or one. Returns false if it is
@@ -268,12 +235,13 @@ class Folder {
     std::vector<int32_t> chain = {conv};
     Affine affine(channels);
     for (;;) {
-      const PlanGraph::Use& use = uses_[chain.back()];
-      if (use.count != 1 || use.input < 0 || !uses_[use.reader].first_output) break;
+      const int32_t next = rewriter_.OnlyReader(chain.back());
+      if (next < 0 || !rewriter_.use(next).first_output) break;
       Affine longer = affine;
-      if (!Append(use.reader, use.input, &longer) || !longer.IsSafe(ranges)) break;
+      const int input = rewriter_.use(chain.back()).input;
+      if (!Append(next, input, &longer) || !longer.IsSafe(ranges)) break;
       affine = std::move(longer);
-      chain.push_back(use.reader);
+      chain.push_back(next);
     }
     // Copies of a filter that convolutions share would multiply its memory.
     if (!affine.scales() || folded_filters_.count(filter_node) > 0) return;
@@ -303,81 +271,45 @@ class Folder {
         static_cast<float*>(bias->raw_data())[c] = affine.bias(c);
       }
     }
-    std::vector<const Node*> origins;
-    std::vector<int32_t> control_inputs;
-    for (const int32_t node : chain) {
-      origins.push_back(&graph_.origin(node));
-      for (int e = graph_.num_inputs(node); e < graph_.num_edges(node); ++e) {
-        const PlanGraph::Value value = graph_.edge(node, e);
-        if (!value.is_feed()) control_inputs.push_back(value.node);
-      }
-    }
-    const std::string& name = graph_.origin(conv).name();
-    PlanGraph::NewNode folded;
-    folded.label = {name, graph_.origin(conv).type_string(), {origins.front()}};
+    const std::string& op = graph_.origin(conv).type_string();
+    PlanGraph::NewNode folded = rewriter_.NewNodeFor(chain, op);
+    const PlanNodeLabel whole = folded.label;
+    if (affine.shifts()) folded.label = rewriter_.LabelFor({conv}, op);
     folded.kernel = *std::move(kernel);
-    folded.output_types = {DT_FLOAT};
-    folded.inputs = {graph_.edge(conv, 0),
-                     AddConstant({name, "FoldedFilter", origins}, filter, graph_.device(conv))};
-    folded.control_inputs = std::move(control_inputs);
     folded.device = graph_.device(conv);
-    if (!affine.shifts()) folded.label = {graph_.origin(last).name(), folded.label.op, origins};
-    int32_t by = graph_.AddNode(std::move(folded));
-    if (affine.shifts()) {
-      const std::vector<const Node*> behind(origins.begin() + 1, origins.end());
-      PlanGraph::NewNode added;
-      added.label = {graph_.origin(last).name(), "BiasAdd", behind};
-      added.kernel = bias_add_;
-      added.output_types = {DT_FLOAT};
-      added.inputs = {
-          {by, 0},
-          AddConstant({added.label.name, "FoldedBias", behind}, *bias, graph_.device(last))};
-      added.device = graph_.device(last);
-      by = graph_.AddNode(std::move(added));
+    folded.inputs = {graph_.edge(conv, 0), rewriter_.AddConstant({graph_.origin(conv).name(),
+                                                                  "FoldedFilter", whole.origins},
+                                                                 filter, graph_.device(conv))};
+    if (!affine.shifts()) {
+      rewriter_.Replace(last, std::move(folded));
+      return true;
     }
-    graph_.Replace(last, by,
-                   std::vector<PlanGraph::Value>(graph_.output_types(last).size(), {by, 0}));
+    PlanGraph::NewNode added;
+    added.label = rewriter_.LabelFor(absl::MakeConstSpan(chain).subspan(1), "BiasAdd");
+    added.kernel = bias_add_;
+    added.output_types = {DT_FLOAT};
+    added.device = graph_.device(last);
+    PlanNodeLabel label = added.label;
+    label.op = "FoldedBias";
+    added.inputs = {{graph_.AddNode(std::move(folded)), 0},
+                    rewriter_.AddConstant(std::move(label), *bias, added.device)};
+    rewriter_.Replace(last, std::move(added));
     return true;
   }
 
-  PlanGraph::Value AddConstant(PlanNodeLabel label, const Tensor& value, uint8_t device) {
-    PlanGraph::NewNode constant;
-    constant.label = std::move(label);
-    constant.kernel = MakeFolded({value}).kernel;
-    constant.output_types = {DT_FLOAT};
-    constant.device = device;
-    return {graph_.AddNode(std::move(constant)), 0};
-  }
-
-  // Makes the kernel of all biases, from the registry of the node's graph. Returns false if there
-  // is none.
+  // Makes the kernel of all biases. Returns false if there is none.
   bool MakeBiasAdd(const Node& of) {
     if (bias_add_ != nullptr) return true;
-    NodeDef node;
-    node.set_op("BiasAdd");
-    AddNodeAttr("T", DT_FLOAT, &node);
-    const Registry& registry = of.graph().registry();
-    const absl::StatusOr<const OpRegistration*> op = registry.LookUpOp(node.op());
-    if (!op.ok()) return false;
-    AddDefaultsToNodeDef((*op)->def(), &node);
-    const absl::StatusOr<const KernelRegistration*> registration = registry.FindKernel(node);
-    if (!registration.ok()) return false;
-    const DataType types[] = {DT_FLOAT, DT_FLOAT};
-    auto kernel = (*registration)
-                      ->factory(KernelConstruction(node, (*op)->def(), types,
-                                                   absl::MakeConstSpan(types).first(1)));
+    auto kernel = PlanRewriter::MakeKernel(of, "BiasAdd", {{"T", DT_FLOAT}}, {DT_FLOAT, DT_FLOAT},
+                                           {DT_FLOAT});
     if (!kernel.ok()) return false;
     bias_add_ = *std::move(kernel);
     return true;
   }
 
   KernelCache& kernels_;
+  PlanRewriter rewriter_;
   PlanGraph& graph_;
-  RunStop stop_;
-  // Constants whose kernels were made to read them.
-  internal::HashSet<const Node*> read_;
-  // By node.
-  std::vector<PlanGraph::Use> uses_;
   // Null until a bias is added.
   std::shared_ptr<const OpKernel> bias_add_;
   // The constants of which a convolution has a folded copy.

@@ -11,8 +11,8 @@
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/status.h"
 #include "gradflow/runtime/plan/fused_kernel.h"
-#include "gradflow/runtime/plan/op_traits.h"
 #include "gradflow/runtime/plan/passes.h"
+#include "gradflow/runtime/plan/plan_rewriter.h"
 
 namespace gradflow {
 namespace {
@@ -111,11 +111,14 @@ class BlockedKernel final : public OpKernel {
 class Blocker {
  public:
   Blocker(const PassContext& context, PlanGraph* graph)
-      : kernels_(*context.kernels), graph_(*graph) {}
+      : rewriter_(context, graph), graph_(*graph) {}
 
   absl::Status Block() {
     index_.resize(static_cast<size_t>(graph_.num_nodes()), -1);
-    for (const int32_t node : graph_.order()) FindConv(node);
+    for (const int32_t node : rewriter_.order()) {
+      GRADFLOW_RETURN_IF_ERROR(rewriter_.CheckStop(node));
+      GRADFLOW_RETURN_IF_ERROR(FindConv(node));
+    }
     if (nodes_.empty()) return absl::OkStatus();
     FindBlockedOutputs();
     DropSmallGroups();
@@ -125,53 +128,41 @@ class Blocker {
 
  private:
   // Adds a node to nodes_ if it is a convolution that can compute on blocks.
-  void FindConv(int32_t node) {
-    if (graph_.has_known_value(node) || graph_.stateful(node) ||
-        graph_.output_types(node).size() != 1) {
-      return;
-    }
+  absl::Status FindConv(int32_t node) {
+    if (graph_.output_types(node).size() != 1) return absl::OkStatus();
     BlockedNode found;
     found.owner = graph_.kernel(node);
-    found.kernel = found.owner.get();
-    if (found.kernel == nullptr) {
-      found.kernel = kernels_.Find(graph_.origin(node));
-      if (found.kernel == nullptr || !IsPure(graph_.origin(node))) return;
-    }
+    GRADFLOW_ASSIGN_OR_RETURN(found.kernel, rewriter_.KernelOf(node));
     const auto* const fused = dynamic_cast<const FusedKernel*>(found.kernel);
     const OpKernel* const head = fused == nullptr ? found.kernel : fused->links()[0].kernel;
     found.conv = dynamic_cast<const BlockableConv*>(head);
-    if (found.conv == nullptr) return;
+    if (found.conv == nullptr) return absl::OkStatus();
     const PlanGraph::Value image = graph_.edge(node, 0);
     Tensor filter;
-    if (!ConstantOf(graph_.edge(node, 1), &filter)) return;
+    if (!ConstantOf(graph_.edge(node, 1), &filter)) return absl::OkStatus();
     found.block = found.conv->ChannelBlock(filter, &found.depths);
-    if (found.block == 0) return;
+    if (found.block == 0) return absl::OkStatus();
     // A filter of less depth than the image has groups.
     if (const int maker = IndexOf(image);
         maker >= 0 && nodes_[static_cast<size_t>(maker)].depths.out != found.depths.in) {
-      return;
+      return absl::OkStatus();
     }
     found.image = {0, found.depths.in, false};
-    if (fused != nullptr && !AddSteps(node, *fused, &found)) return;
+    if (fused != nullptr && !AddSteps(node, *fused, &found)) return absl::OkStatus();
     index_[static_cast<size_t>(node)] = static_cast<int>(nodes_.size());
     nodes_.push_back(std::move(found));
     numbers_.push_back(node);
+    return absl::OkStatus();
   }
 
   // Sets *constant to a value of float that is the same in all runs. Returns false for another.
-  bool ConstantOf(PlanGraph::Value value, Tensor* constant) const {
-    if (value.is_feed() || graph_.num_edges(value.node) > 0) return false;
-    const Node& origin = graph_.origin(value.node);
-    const OpKernel* kernel = graph_.kernel(value.node).get();
-    if (kernel == nullptr && origin.IsConstant()) kernel = kernels_.Find(origin);
-    if (kernel == nullptr) return false;
-    *constant = KeptValue(*kernel, origin, value.output);
-    return constant->IsInitialized() && constant->dtype() == DT_FLOAT;
+  bool ConstantOf(PlanGraph::Value value, Tensor* constant) {
+    return rewriter_.ConstantOf(value, constant) && constant->dtype() == DT_FLOAT;
   }
 
   // Returns false if the node has other steps than a bias, an image of the same depth that another
   // convolution makes, and a rectifier.
-  bool AddSteps(int32_t node, const FusedKernel& fused, BlockedNode* found) const {
+  bool AddSteps(int32_t node, const FusedKernel& fused, BlockedNode* found) {
     for (const FusedKernel::Link& link : fused.links().subspan(1)) {
       if (found->rectifier != StepOp::kOther) return false;
       const StepOp op = link.step->step_op();
@@ -195,7 +186,7 @@ class Blocker {
     return true;
   }
 
-  bool AddAddend(PlanGraph::Value value, int input, BlockedNode* found) const {
+  bool AddAddend(PlanGraph::Value value, int input, BlockedNode* found) {
     const int64_t depth = found->depths.out;
     if (Tensor row; ConstantOf(value, &row)) {
       constexpr int kImageDims = 4;
@@ -303,29 +294,14 @@ class Blocker {
     BlockedNode& blocked = nodes_[i];
     if (!blocked.output_in_blocks && !blocked.image.in_blocks && !blocked.addend.in_blocks) return;
     const int32_t node = numbers_[i];
-    PlanGraph::NewNode added;
-    if (const PlanNodeLabel* const label = graph_.label(node)) {
-      added.label = *label;
-    } else {
-      const Node& origin = graph_.origin(node);
-      added.label = {origin.name(), origin.type_string(), {&origin}};
-    }
-    added.label.op = absl::StrCat("Blocked", added.label.op);
-    added.output_types = {DT_FLOAT};
-    added.device = graph_.device(node);
-    for (int e = 0; e < graph_.num_edges(node); ++e) {
-      const PlanGraph::Value value = graph_.edge(node, e);
-      if (e < graph_.num_inputs(node)) {
-        added.inputs.push_back(value);
-      } else if (!value.is_feed()) {
-        added.control_inputs.push_back(value.node);
-      }
-    }
+    PlanGraph::NewNode added =
+        rewriter_.NewNodeFor({node}, absl::StrCat("Blocked", rewriter_.OpOf(node)));
+    for (int e = 0; e < graph_.num_inputs(node); ++e) added.inputs.push_back(graph_.edge(node, e));
     added.kernel = std::make_shared<BlockedKernel>(std::move(blocked));
-    graph_.Replace(node, graph_.AddNode(std::move(added)));
+    rewriter_.Replace(node, std::move(added));
   }
 
-  KernelCache& kernels_;
+  PlanRewriter rewriter_;
   PlanGraph& graph_;
   // By node: the index in nodes_, or -1.
   std::vector<int> index_;

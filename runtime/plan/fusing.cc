@@ -8,12 +8,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/fused_steps.h"
-#include "gradflow/core/run_stop.h"
 #include "gradflow/core/status.h"
 #include "gradflow/graph/tables.h"
 #include "gradflow/runtime/plan/fused_kernel.h"
-#include "gradflow/runtime/plan/op_traits.h"
 #include "gradflow/runtime/plan/passes.h"
+#include "gradflow/runtime/plan/plan_rewriter.h"
 
 namespace gradflow {
 namespace {
@@ -39,17 +38,12 @@ class Cast {
 
 class Fuser {
  public:
-  Fuser(const PassContext& context, PlanGraph* graph)
-      : kernels_(*context.kernels),
-        graph_(*graph),
-        limits_(context.limits),
-        stop_(limits_.cancelled, limits_.closed) {}
+  Fuser(const PassContext& context, PlanGraph* graph) : rewriter_(context, graph), graph_(*graph) {}
 
   absl::Status Fuse() {
-    uses_ = graph_.FindUses();
     GRADFLOW_RETURN_IF_ERROR(FindKernels());
     std::vector<int32_t> heads;
-    for (const int32_t node : graph_.order()) {
+    for (const int32_t node : rewriter_.order()) {
       if (heads_[node]) heads.push_back(node);
     }
     // Visits heads in reverse order: if an addition has several convolutions as inputs, it is fused
@@ -65,21 +59,11 @@ class Fuser {
     kernel_of_.resize(graph_.num_nodes());
     heads_.resize(graph_.num_nodes());
     Cast<FusibleKernel> fusible;
-    for (const int32_t node : graph_.order()) {
-      if (stop_.Check()) {
-        const std::string prefix = PlanNodePrefix(graph_.origin(node), graph_.label(node));
-        return errors::Prefix(absl::StrCat(prefix, "not planned, since "),
-                              WhyStopped(stop_, limits_));
-      }
-      if (graph_.has_known_value(node) || graph_.stateful(node)) continue;
-      absl::StatusOr<const OpKernel*> kernel = graph_.kernel(node).get();
-      if (*kernel == nullptr) kernel = kernels_.Get(graph_.origin(node));
-      // The layout reports the error.
-      if (!kernel.ok() || !IsPure(graph_.origin(node))) continue;
-      kernel_of_[node] = *kernel;
-      const PlanGraph::Use& use = uses_[node];
-      if (use.count != 1 || use.input < 0 || graph_.output_types(node).size() != 1) continue;
-      const FusibleKernel* const head = fusible(*kernel);
+    for (const int32_t node : rewriter_.order()) {
+      GRADFLOW_RETURN_IF_ERROR(rewriter_.CheckStop(node));
+      GRADFLOW_ASSIGN_OR_RETURN(kernel_of_[node], rewriter_.KernelOf(node));
+      if (rewriter_.OnlyReader(node) < 0 || graph_.output_types(node).size() != 1) continue;
+      const FusibleKernel* const head = fusible(kernel_of_[node]);
       heads_[node] = head != nullptr && head->CanBeFused();
     }
     return absl::OkStatus();
@@ -92,26 +76,27 @@ class Fuser {
     // Blocks of loops stay short, so that a run can be stopped.
     constexpr size_t kMaxLinks = 16;
     for (int32_t node = head; chain.size() < kMaxLinks;) {
-      const PlanGraph::Use& use = uses_[node];
-      const int32_t next = use.reader;
-      if (use.count != 1 || use.input < 0 || !use.first_output || taken_.count(next) > 0) break;
+      const int32_t next = rewriter_.OnlyReader(node);
+      if (next < 0 || taken_.count(next) > 0) break;
       // The next node must have a kernel, one output, and the same device.
-      if (kernel_of_[next] == nullptr || !uses_[next].first_output ||
+      if (kernel_of_[next] == nullptr || !rewriter_.use(next).first_output ||
           graph_.device(next) != graph_.device(head)) {
         break;
       }
       const StepKernel* const step = dynamic_cast<const StepKernel*>(kernel_of_[next]);
-      if (step == nullptr || !step->CanBeStep(use.input)) break;
+      const int input = rewriter_.use(node).input;
+      if (step == nullptr || !step->CanBeStep(input)) break;
       FusedKernel::Link link;
       link.step = step;
-      link.input = use.input;
+      link.input = input;
       link.num_inputs = graph_.num_inputs(next);
       links.push_back(link);
       chain.push_back(next);
       node = next;
     }
     if (chain.size() == 1) return;
-    PlanGraph::NewNode fused;
+    PlanGraph::NewNode fused =
+        rewriter_.NewNodeFor(chain, absl::StrCat("Fused", rewriter_.OpOf(head)));
     for (size_t i = 0; i < chain.size(); ++i) {
       const int32_t node = chain[i];
       taken_.insert(node);
@@ -120,42 +105,18 @@ class Fuser {
       for (const DataType dtype : graph_.output_types(node)) {
         links[i].output_types.push_back(BaseType(dtype));
       }
-      if (const PlanNodeLabel* const label = graph_.label(node)) {
-        fused.label.origins.insert(fused.label.origins.end(), label->origins.begin(),
-                                   label->origins.end());
-      } else {
-        fused.label.origins.push_back(&graph_.origin(node));
-      }
-      for (int e = 0; e < graph_.num_edges(node); ++e) {
-        const PlanGraph::Value value = graph_.edge(node, e);
-        if (e < graph_.num_inputs(node)) {
-          if (e != links[i].input) fused.inputs.push_back(value);
-        } else if (!value.is_feed()) {
-          fused.control_inputs.push_back(value.node);
-        }
+      for (int e = 0; e < graph_.num_inputs(node); ++e) {
+        if (e != links[i].input) fused.inputs.push_back(graph_.edge(node, e));
       }
     }
-    const int32_t last = chain.back();
-    fused.label.name = graph_.origin(last).name();
-    const PlanNodeLabel* const label = graph_.label(head);
-    fused.label.op =
-        absl::StrCat("Fused", label == nullptr ? graph_.origin(head).type_string() : label->op);
-    fused.output_types = {DT_FLOAT};
-    fused.device = graph_.device(head);
     fused.kernel = std::make_shared<FusedKernel>(
         dynamic_cast<const FusibleKernel*>(kernel_of_[head]), std::move(links));
-    const int32_t added = graph_.AddNode(std::move(fused));
-    std::vector<PlanGraph::Value> outputs(graph_.output_types(last).size(), {added, 0});
-    graph_.Replace(last, added, std::move(outputs));
+    rewriter_.Replace(chain.back(), std::move(fused));
   }
 
-  KernelCache& kernels_;
+  PlanRewriter rewriter_;
   PlanGraph& graph_;
-  const RunLimits& limits_;
-  RunStop stop_;
-  // By node.
-  std::vector<PlanGraph::Use> uses_;
-  // The kernels of pure nodes.
+  // By node: the kernels of pure nodes.
   std::vector<const OpKernel*> kernel_of_;
   std::vector<bool> heads_;
   // The nodes of chains.

@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "gradflow/core/resource_handle.h"
 #include "gradflow/core/run_stop.h"
 #include "gradflow/core/status.h"
+#include "gradflow/runtime/plan/plan_rewriter.h"
 #include "gradflow/runtime/plan/prefetch.h"
 
 namespace gradflow {
@@ -37,13 +37,6 @@ class PlanLayout {
   }
 
  private:
-  // Returns an error when the run that waits for the plan is cancelled. Checked at each node, since
-  // the factory of a kernel may take long.
-  absl::Status CheckNotStopped(int32_t node) {
-    if (!stop_.Check()) return absl::OkStatus();
-    return errors::Prefix(absl::StrCat(Prefix(node), "not planned, since "),
-                          WhyStopped(stop_, context_.limits));
-  }
   std::string Prefix(int32_t node) const {
     return PlanNodePrefix(graph_.origin(node), graph_.label(node));
   }
@@ -77,7 +70,8 @@ class PlanLayout {
     for (size_t i = 0; i < order.size(); ++i) {
       const int32_t node = order[i];
       if (i + kNodesAhead < order.size()) PrefetchNode(&graph_.origin(order[i + kNodesAhead]));
-      GRADFLOW_RETURN_IF_ERROR(CheckNotStopped(node));
+      // The factory of a kernel may take long.
+      GRADFLOW_RETURN_IF_ERROR(CheckPlanStop(graph_, node, context_.limits, &stop_));
       positions_[node] = static_cast<int32_t>(i);
       Plan::PlanNode& plan_node = plan_->nodes_[i];
       plan_node.node = &graph_.origin(node);

@@ -5,6 +5,7 @@
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/status.hpp>
+#include <boost/beast/version.hpp>
 #include <cstdint>
 #include <limits>
 
@@ -71,7 +72,12 @@ std::optional<HttpRefusal> ParseHttpHead(absl::string_view bytes, HttpHead* head
   parser.body_limit(std::numeric_limits<std::uint64_t>::max());
   ::boost::beast::error_code error;
   const size_t parsed = parser.put(::boost::asio::buffer(bytes.data(), bytes.size()), error);
-  if (error == http::error::bad_content_length) {
+  bool is_bad_length = error == http::error::bad_content_length;
+#if BOOST_BEAST_VERSION >= 347
+  // Earlier versions call this a bad length, too.
+  is_bad_length = is_bad_length || error == http::error::multiple_content_length;
+#endif
+  if (is_bad_length) {
     return HttpRefusal{411, "expected the length of the body"};
   }
   if (error == http::error::bad_transfer_encoding) {
