@@ -1,4 +1,4 @@
-# Generates the headers of compat/ that are rows of a table instead of files. compat/headers.txt states
+# Generates the headers of compat/ that are lines of a table instead of files. compat/headers.txt states
 # the form of the table.
 include_guard(GLOBAL)
 
@@ -22,7 +22,38 @@ function(gradflow_expand_braces result text choice)
   set(${result} "${all}" PARENT_SCOPE)
 endfunction()
 
-# Adds to the caller's `errors`.
+# gradflow_write_forward(<header> <file> <targets> <names> <table>)
+#
+# Writes a header that includes the targets and names gradflow's classes in namespace tensorflow.
+function(gradflow_write_forward header file targets names table)
+  set(includes "")
+  foreach(target IN LISTS targets)
+    if(NOT target MATCHES "^<")
+      set(target "\"${target}\"")
+    endif()
+    string(APPEND includes "#include ${target}  // IWYU pragma: export\n")
+  endforeach()
+  set(usings "")
+  foreach(name IN LISTS names)
+    string(APPEND usings "using gradflow::${name};\n")
+  endforeach()
+  if(usings)
+    set(usings "namespace tensorflow {\n\n${usings}\n}  // namespace tensorflow\n\n")
+  endif()
+  list(JOIN targets ", " targets)
+  string(TOUPPER "gradflow_compat_${header}_" guard)
+  string(MAKE_C_IDENTIFIER "${guard}" guard)
+  file(CONFIGURE OUTPUT ${file} CONTENT
+"// Forwards to ${targets}. Generated from compat/${table}.
+#ifndef ${guard}
+#define ${guard}
+
+${includes}
+${usings}#endif  // ${guard}
+" @ONLY)
+endfunction()
+
+# Adds a line to `errors` of the caller, with its `table` and `number`.
 function(gradflow_add_table_error text)
   set(errors "${errors}${table}:${number}: ${text}\n" PARENT_SCOPE)
 endfunction()
@@ -30,22 +61,22 @@ endfunction()
 # gradflow_generate_compat_headers(TABLE <file> SOURCE_DIR <folder> OUTPUT_DIR <folder>
 #                                  KNOWN <header>... [TESTING])
 #
-# Writes the headers of TABLE to OUTPUT_DIR/forward and OUTPUT_DIR/missing, those of its section
-# [testing] only with TESTING. A file whose content stays the same is not written. Removes other files
-# of OUTPUT_DIR. SOURCE_DIR has the headers that are files. KNOWN are other headers that the table may
-# forward to. Sets in the caller
+# Writes the headers of TABLE to OUTPUT_DIR/forward and OUTPUT_DIR/missing. Writes headers of the
+# section [testing] only with TESTING. Leaves a file alone if its content stays the same. Removes other
+# files of OUTPUT_DIR. SOURCE_DIR has the headers that are files. The table may also forward to the
+# headers KNOWN. Sets these variables in the caller:
 #
+#   compat_errors    the errors of the table, one per line; if there are any, writes and removes nothing
 #   compat_forwards  the paths in OUTPUT_DIR/forward
 #   compat_testing   the files of the section [testing]
 #   compat_internal  the files of the section [internal]
-#   compat_errors    the errors of the table, each a line; with errors, no file is written or removed
 function(gradflow_generate_compat_headers)
   cmake_parse_arguments(PARSE_ARGV 0 arg "TESTING" "TABLE;SOURCE_DIR;OUTPUT_DIR" "KNOWN")
   cmake_path(GET arg_TABLE FILENAME table)
   set(errors)
 
-  # Reads the lines. Sets line_<header>, section_<header>, and targets_<header> and names_<header> or
-  # message_<header>; lists forwards, missing, testing and internal.
+  # Each header has the variables line_<header>, section_<header>, targets_<header>, names_<header> and
+  # message_<header>.
   set(forwards)
   set(missing)
   set(testing)
@@ -71,8 +102,7 @@ function(gradflow_generate_compat_headers)
     set(targets)
     set(names)
     set(message)
-    if(section MATCHES "forward|testing"
-       AND line MATCHES "^([^ ]+) -> ([^ ]+( [^ ]+)*)$")
+    if(section MATCHES "forward|testing" AND line MATCHES "^([^ ]+) -> ([^ ]+( [^ ]+)*)$")
       set(list forwards)
       set(pattern "${CMAKE_MATCH_1}")
       set(targets "${CMAKE_MATCH_2}")
@@ -130,7 +160,7 @@ function(gradflow_generate_compat_headers)
     endforeach()
   endforeach()
 
-  # Targets exist, and are there whenever the header is.
+  # The targets of a header exist in each build that has the header.
   foreach(header IN LISTS forwards)
     set(number ${line_${header}})
     foreach(target IN LISTS targets_${header})
@@ -160,31 +190,8 @@ function(gradflow_generate_compat_headers)
     if(section_${header} STREQUAL "testing" AND NOT arg_TESTING)
       continue()
     endif()
-    set(includes "")
-    foreach(target IN LISTS targets_${header})
-      if(NOT target MATCHES "^<")
-        set(target "\"${target}\"")
-      endif()
-      string(APPEND includes "#include ${target}  // IWYU pragma: export\n")
-    endforeach()
-    set(usings "")
-    foreach(name IN LISTS names_${header})
-      string(APPEND usings "using gradflow::${name};\n")
-    endforeach()
-    if(usings)
-      set(usings "namespace tensorflow {\n\n${usings}\n}  // namespace tensorflow\n\n")
-    endif()
-    list(JOIN targets_${header} ", " targets)
-    string(TOUPPER "gradflow_compat_${header}_" guard)
-    string(MAKE_C_IDENTIFIER "${guard}" guard)
-    file(CONFIGURE OUTPUT ${arg_OUTPUT_DIR}/forward/${header} CONTENT
-"// Forwards to ${targets}. Generated from compat/${table}.
-#ifndef ${guard}
-#define ${guard}
-
-${includes}
-${usings}#endif  // ${guard}
-" @ONLY)
+    gradflow_write_forward(${header} ${arg_OUTPUT_DIR}/forward/${header} "${targets_${header}}"
+                           "${names_${header}}" ${table})
     list(APPEND written forward/${header})
     list(APPEND compat_forwards ${header})
   endforeach()
