@@ -1,7 +1,0 @@
-// PartialTensorShape.
-#ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_PARTIAL_TENSOR_SHAPE_H_
-#define GRADFLOW_COMPAT_CORE_FRAMEWORK_PARTIAL_TENSOR_SHAPE_H_
-
-#include "tensorflow/core/framework/tensor_shape.h"
-
-#endif  // GRADFLOW_COMPAT_CORE_FRAMEWORK_PARTIAL_TENSOR_SHAPE_H_

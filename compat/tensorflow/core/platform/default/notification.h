@@ -1,7 +1,0 @@
-// Notification, at its path of 1.x.
-#ifndef GRADFLOW_COMPAT_CORE_PLATFORM_DEFAULT_NOTIFICATION_H_
-#define GRADFLOW_COMPAT_CORE_PLATFORM_DEFAULT_NOTIFICATION_H_
-
-#include "tensorflow/core/platform/notification.h"
-
-#endif  // GRADFLOW_COMPAT_CORE_PLATFORM_DEFAULT_NOTIFICATION_H_

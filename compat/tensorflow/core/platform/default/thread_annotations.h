@@ -1,7 +1,0 @@
-// Annotations, at a path of TensorFlow 1.x.
-#ifndef GRADFLOW_COMPAT_CORE_PLATFORM_DEFAULT_THREAD_ANNOTATIONS_H_
-#define GRADFLOW_COMPAT_CORE_PLATFORM_DEFAULT_THREAD_ANNOTATIONS_H_
-
-#include "tensorflow/core/platform/thread_annotations.h"
-
-#endif  // GRADFLOW_COMPAT_CORE_PLATFORM_DEFAULT_THREAD_ANNOTATIONS_H_

@@ -1,7 +1,0 @@
-// FileStatistics; see env.h.
-#ifndef GRADFLOW_COMPAT_CORE_PLATFORM_FILE_STATISTICS_H_
-#define GRADFLOW_COMPAT_CORE_PLATFORM_FILE_STATISTICS_H_
-
-#include "tensorflow/core/platform/env.h"
-
-#endif  // GRADFLOW_COMPAT_CORE_PLATFORM_FILE_STATISTICS_H_

@@ -1,7 +1,0 @@
-// Files; see env.h.
-#ifndef GRADFLOW_COMPAT_CORE_PLATFORM_FILE_SYSTEM_H_
-#define GRADFLOW_COMPAT_CORE_PLATFORM_FILE_SYSTEM_H_
-
-#include "tensorflow/core/platform/env.h"
-
-#endif  // GRADFLOW_COMPAT_CORE_PLATFORM_FILE_SYSTEM_H_

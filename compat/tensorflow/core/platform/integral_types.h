@@ -1,7 +1,0 @@
-// int32 and the like.
-#ifndef GRADFLOW_COMPAT_CORE_PLATFORM_INTEGRAL_TYPES_H_
-#define GRADFLOW_COMPAT_CORE_PLATFORM_INTEGRAL_TYPES_H_
-
-#include "tensorflow/core/platform/types.h"
-
-#endif  // GRADFLOW_COMPAT_CORE_PLATFORM_INTEGRAL_TYPES_H_

@@ -1,8 +1,0 @@
-// numbers.h of tensorflow/core/platform, at its path in TSL.
-#ifndef GRADFLOW_COMPAT_TSL_PLATFORM_NUMBERS_H_
-#define GRADFLOW_COMPAT_TSL_PLATFORM_NUMBERS_H_
-
-#include "tensorflow/core/platform/numbers.h"
-#include "tsl/tensorflow_names.h"
-
-#endif  // GRADFLOW_COMPAT_TSL_PLATFORM_NUMBERS_H_

@@ -1,8 +1,0 @@
-// prefetch.h of tensorflow/core/platform, at its path in TSL.
-#ifndef GRADFLOW_COMPAT_TSL_PLATFORM_PREFETCH_H_
-#define GRADFLOW_COMPAT_TSL_PLATFORM_PREFETCH_H_
-
-#include "tensorflow/core/platform/prefetch.h"
-#include "tsl/tensorflow_names.h"
-
-#endif  // GRADFLOW_COMPAT_TSL_PLATFORM_PREFETCH_H_

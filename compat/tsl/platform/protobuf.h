@@ -1,8 +1,0 @@
-// protobuf.h of tensorflow/core/platform, at its path in TSL.
-#ifndef GRADFLOW_COMPAT_TSL_PLATFORM_PROTOBUF_H_
-#define GRADFLOW_COMPAT_TSL_PLATFORM_PROTOBUF_H_
-
-#include "tensorflow/core/platform/protobuf.h"
-#include "tsl/tensorflow_names.h"
-
-#endif  // GRADFLOW_COMPAT_TSL_PLATFORM_PROTOBUF_H_

@@ -1,8 +1,0 @@
-// refcount.h of tensorflow/core/platform, at its path in TSL.
-#ifndef GRADFLOW_COMPAT_TSL_PLATFORM_REFCOUNT_H_
-#define GRADFLOW_COMPAT_TSL_PLATFORM_REFCOUNT_H_
-
-#include "tensorflow/core/platform/refcount.h"
-#include "tsl/tensorflow_names.h"
-
-#endif  // GRADFLOW_COMPAT_TSL_PLATFORM_REFCOUNT_H_

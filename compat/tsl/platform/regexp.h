@@ -1,8 +1,0 @@
-// regexp.h of tensorflow/core/platform, at its path in TSL.
-#ifndef GRADFLOW_COMPAT_TSL_PLATFORM_REGEXP_H_
-#define GRADFLOW_COMPAT_TSL_PLATFORM_REGEXP_H_
-
-#include "tensorflow/core/platform/regexp.h"
-#include "tsl/tensorflow_names.h"
-
-#endif  // GRADFLOW_COMPAT_TSL_PLATFORM_REGEXP_H_

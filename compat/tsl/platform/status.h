@@ -1,8 +1,0 @@
-// status.h of tensorflow/core/platform, at its path in TSL.
-#ifndef GRADFLOW_COMPAT_TSL_PLATFORM_STATUS_H_
-#define GRADFLOW_COMPAT_TSL_PLATFORM_STATUS_H_
-
-#include "tensorflow/core/platform/status.h"
-#include "tsl/tensorflow_names.h"
-
-#endif  // GRADFLOW_COMPAT_TSL_PLATFORM_STATUS_H_

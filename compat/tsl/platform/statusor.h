@@ -1,8 +1,0 @@
-// statusor.h of tensorflow/core/platform, at its path in TSL.
-#ifndef GRADFLOW_COMPAT_TSL_PLATFORM_STATUSOR_H_
-#define GRADFLOW_COMPAT_TSL_PLATFORM_STATUSOR_H_
-
-#include "tensorflow/core/platform/statusor.h"
-#include "tsl/tensorflow_names.h"
-
-#endif  // GRADFLOW_COMPAT_TSL_PLATFORM_STATUSOR_H_

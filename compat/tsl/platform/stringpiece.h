@@ -1,8 +1,0 @@
-// stringpiece.h of tensorflow/core/platform, at its path in TSL.
-#ifndef GRADFLOW_COMPAT_TSL_PLATFORM_STRINGPIECE_H_
-#define GRADFLOW_COMPAT_TSL_PLATFORM_STRINGPIECE_H_
-
-#include "tensorflow/core/platform/stringpiece.h"
-#include "tsl/tensorflow_names.h"
-
-#endif  // GRADFLOW_COMPAT_TSL_PLATFORM_STRINGPIECE_H_

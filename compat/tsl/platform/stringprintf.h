@@ -1,8 +1,0 @@
-// stringprintf.h of tensorflow/core/platform, at its path in TSL.
-#ifndef GRADFLOW_COMPAT_TSL_PLATFORM_STRINGPRINTF_H_
-#define GRADFLOW_COMPAT_TSL_PLATFORM_STRINGPRINTF_H_
-
-#include "tensorflow/core/platform/stringprintf.h"
-#include "tsl/tensorflow_names.h"
-
-#endif  // GRADFLOW_COMPAT_TSL_PLATFORM_STRINGPRINTF_H_

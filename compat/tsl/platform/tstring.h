@@ -1,8 +1,0 @@
-// tstring.h of tensorflow/core/platform, at its path in TSL.
-#ifndef GRADFLOW_COMPAT_TSL_PLATFORM_TSTRING_H_
-#define GRADFLOW_COMPAT_TSL_PLATFORM_TSTRING_H_
-
-#include "tensorflow/core/platform/tstring.h"
-#include "tsl/tensorflow_names.h"
-
-#endif  // GRADFLOW_COMPAT_TSL_PLATFORM_TSTRING_H_

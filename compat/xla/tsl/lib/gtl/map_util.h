@@ -1,8 +1,0 @@
-// map_util.h of tensorflow/core/lib/gtl, at its path in TSL.
-#ifndef GRADFLOW_COMPAT_XLA_TSL_LIB_GTL_MAP_UTIL_H_
-#define GRADFLOW_COMPAT_XLA_TSL_LIB_GTL_MAP_UTIL_H_
-
-#include "tensorflow/core/lib/gtl/map_util.h"
-#include "tsl/tensorflow_names.h"
-
-#endif  // GRADFLOW_COMPAT_XLA_TSL_LIB_GTL_MAP_UTIL_H_

@@ -1,8 +1,0 @@
-// file_system.h of tensorflow/core/platform, at its path in TSL.
-#ifndef GRADFLOW_COMPAT_XLA_TSL_PLATFORM_FILE_SYSTEM_H_
-#define GRADFLOW_COMPAT_XLA_TSL_PLATFORM_FILE_SYSTEM_H_
-
-#include "tensorflow/core/platform/file_system.h"
-#include "tsl/tensorflow_names.h"
-
-#endif  // GRADFLOW_COMPAT_XLA_TSL_PLATFORM_FILE_SYSTEM_H_

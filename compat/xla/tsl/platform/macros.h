@@ -1,8 +1,0 @@
-// macros.h of tensorflow/core/platform, at its path in TSL.
-#ifndef GRADFLOW_COMPAT_XLA_TSL_PLATFORM_MACROS_H_
-#define GRADFLOW_COMPAT_XLA_TSL_PLATFORM_MACROS_H_
-
-#include "tensorflow/core/platform/macros.h"
-#include "tsl/tensorflow_names.h"
-
-#endif  // GRADFLOW_COMPAT_XLA_TSL_PLATFORM_MACROS_H_

@@ -1,8 +1,0 @@
-// strcat.h of tensorflow/core/platform, at its path in TSL.
-#ifndef GRADFLOW_COMPAT_XLA_TSL_PLATFORM_STRCAT_H_
-#define GRADFLOW_COMPAT_XLA_TSL_PLATFORM_STRCAT_H_
-
-#include "tensorflow/core/platform/strcat.h"
-#include "tsl/tensorflow_names.h"
-
-#endif  // GRADFLOW_COMPAT_XLA_TSL_PLATFORM_STRCAT_H_

@@ -1,8 +1,0 @@
-// threadpool.h of tensorflow/core/platform, at its path in TSL.
-#ifndef GRADFLOW_COMPAT_XLA_TSL_PLATFORM_THREADPOOL_H_
-#define GRADFLOW_COMPAT_XLA_TSL_PLATFORM_THREADPOOL_H_
-
-#include "tensorflow/core/platform/threadpool.h"
-#include "tsl/tensorflow_names.h"
-
-#endif  // GRADFLOW_COMPAT_XLA_TSL_PLATFORM_THREADPOOL_H_
