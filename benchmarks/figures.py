@@ -308,7 +308,11 @@ def main(arguments):
     document = DOCUMENT.read_text(encoding="utf-8")
     measurements = parse(text)
     if args.command == "record":
-        record(measurements, args.program, json.loads(args.results.read_text(encoding="utf-8")))
+        try:
+            results = json.loads(args.results.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise Error(f"{args.results}: expected results in JSON: {error}") from error
+        record(measurements, args.program, results)
     new_text = serialize(measurements)
     new_document = with_tables(document, measurements)
     if args.command == "check":

@@ -199,6 +199,13 @@ class CheckTest(unittest.TestCase):
         self.assertIn("\n### ops\n", figures.DOCUMENT.read_text())
         figures.main(["check"])
 
+    def test_refuses_results_that_are_not_json(self):
+        # Google Benchmark leaves an empty file if no benchmark matches the filter.
+        path = figures.FIGURES.with_name("results.json")
+        path.write_text("")
+        with self.assertRaisesRegex(figures.Error, "results.json: expected results in JSON"):
+            figures.main(["record", "ops", str(path)])
+
 
 if __name__ == "__main__":
     unittest.main()
