@@ -4,8 +4,32 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gradflow/core/libraries.h"
+#include "gradflow/core/status.h"
+#include "gradflow/core/version.h"
+#include "gradflow/ops/common/libraries.h"
+#include "gradflow/ops/common/simd.h"
 
 namespace gradflow::benchmarks {
+namespace {
+
+// Adds what a result depends on, besides the machine, to the context of results in JSON.
+void AddContext() {
+  benchmark::AddCustomContext("gradflow", GRADFLOW_VERSION_STRING);
+  benchmark::AddCustomContext("simd", CurrentSimdTarget());
+  for (const auto& libraries : {CoreLibraries(), KernelLibraries()}) {
+    for (const Library& library : libraries) {
+      benchmark::AddCustomContext(absl::StrCat("library ", library.name), library.version);
+    }
+  }
+}
+
+}  // namespace
 
 void Check(const absl::Status& status) {
   if (status.ok()) return;
@@ -14,8 +38,7 @@ void Check(const absl::Status& status) {
 }
 
 bool Initialize(int argc, char** argv, const char* name, bool* flag) {
-  std::vector<std::string> arguments = {argv[0], "--benchmark_repetitions=11",
-                                        "--benchmark_min_time=0.03",
+  std::vector<std::string> arguments = {"--benchmark_repetitions=11", "--benchmark_min_time=0.03",
                                         "--benchmark_enable_random_interleaving=true"};
   if (flag != nullptr) *flag = false;
   for (int i = 1; i < argc; ++i) {
@@ -25,10 +48,12 @@ bool Initialize(int argc, char** argv, const char* name, bool* flag) {
       arguments.emplace_back(argv[i]);
     }
   }
-  std::vector<char*> pointers;
+  // Google Benchmark keeps the pointer to the program's name.
+  std::vector<char*> pointers = {argv[0]};
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   int count = static_cast<int>(pointers.size());
   benchmark::Initialize(&count, pointers.data());
+  AddContext();
   return !benchmark::ReportUnrecognizedArguments(count, pointers.data());
 }
 
@@ -52,6 +77,45 @@ double Medians::Median(const std::string& key) const {
   std::vector<double> sorted = it->second;
   std::nth_element(sorted.begin(), sorted.begin() + sorted.size() / 2, sorted.end());
   return sorted[sorted.size() / 2];
+}
+
+Results::Results(int* argc, char** argv) {
+  constexpr absl::string_view kFlag = "--benchmark_out=";
+  char** const end = std::remove_if(argv + 1, argv + *argc, [&](const char* argument) {
+    if (!absl::StartsWith(argument, kFlag)) return false;
+    path_ = argument + kFlag.size();
+    return true;
+  });
+  *argc = static_cast<int>(end - argv);
+}
+
+void Results::Add(absl::string_view name, int threads, absl::string_view contestant,
+                  double seconds) {
+  if (seconds == 0) return;
+  benchmark::BenchmarkReporter::Run run;
+  run.run_name.function_name = absl::StrCat(name, "/", threads, "/", contestant);
+  run.run_type = benchmark::BenchmarkReporter::Run::RT_Iteration;
+  run.family_index = static_cast<int64_t>(runs_.size());
+  run.per_family_instance_index = 0;
+  run.repetition_index = 0;
+  run.repetitions = 1;
+  run.time_unit = benchmark::kNanosecond;
+  run.real_accumulated_time = seconds;
+  run.cpu_accumulated_time = seconds;
+  runs_.push_back(std::move(run));
+}
+
+void Results::Write() const {
+  if (path_.empty()) return;
+  AddContext();
+  std::ofstream file(path_);
+  benchmark::JSONReporter reporter;
+  reporter.SetOutputStream(&file);
+  reporter.ReportContext(benchmark::BenchmarkReporter::Context());
+  reporter.ReportRuns(runs_);
+  reporter.Finalize();
+  file.close();
+  if (!file) Check(errors::Internal("cannot write '", path_, "'"));
 }
 
 }  // namespace gradflow::benchmarks

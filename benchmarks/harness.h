@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 
 namespace gradflow::benchmarks {
 
@@ -18,7 +19,11 @@ void Check(const absl::Status& status);
 // Initializes Google Benchmark with defaults for few and noisy benchmarks, which the arguments may
 // override: repetitions are interleaved at random, so that other load of the machine affects all
 // alike. Sets *flag to true if `name`, such as "--all", is among the arguments. Reports a wrong
-// argument and returns false.
+// argument and returns false. The context of results in JSON has gradflow's version, its SIMD
+// target and the versions of its libraries.
+//
+// `./dev bench --record` reads the case, the threads and the contestant from a benchmark's name:
+// "<case>/<threads>/<contestant>". The contestant is "ours" or a peer of the same case.
 bool Initialize(int argc, char** argv, const char* name = nullptr, bool* flag = nullptr);
 
 // Collects the time of an iteration and the counters of every repetition.
@@ -40,6 +45,24 @@ class Medians : public benchmark::BenchmarkReporter {
 
   // By the benchmark's name, and "name#counter".
   std::map<std::string, std::vector<double>> samples_;
+};
+
+// Writes the times of a program that measures them itself in Google Benchmark's JSON format, so
+// that
+// `./dev bench --record` reads the results of all programs alike.
+class Results {
+ public:
+  // Takes --benchmark_out=FILE from the arguments. Nothing is written without it.
+  Results(int* argc, char** argv);
+  // Adds the time of a contestant ("ours" or a peer). Adds nothing for 0: the contestant did not
+  // run.
+  void Add(absl::string_view name, int threads, absl::string_view contestant, double seconds);
+  // Writes the file, or prints an error and ends the program.
+  void Write() const;
+
+ private:
+  std::string path_;
+  std::vector<benchmark::BenchmarkReporter::Run> runs_;
 };
 
 }  // namespace gradflow::benchmarks

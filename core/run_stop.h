@@ -106,8 +106,8 @@ class RunStop {
     return stopped_.IsRaised() || cancelled_->IsRaised() || closed_->IsRaised();
   }
   // Returns true if the run must end. Calls no callbacks, since the caller may hold locks that they
-  // take; the executor calls Stop() when it notices. Reads the clock if there is a deadline, which
-  // takes about 25 ns.
+  // take; the executor calls Stop() when it notices. Reads the clock if there is a deadline,
+  // which takes longer than all else.
   bool Check() {
     if (stopped_.IsRaised()) return true;
     if (!cancelled_->IsRaised() && !closed_->IsRaised() && !(has_limit_ && IsLimitReached())) {

@@ -4,7 +4,8 @@
 // of a session, then multiples of that time: "plain" is oneDNN with plain formats (nhwc, hwio),
 // "own" is oneDNN with the filter in the format that it prefers. Filters are constants, so that
 // neither side reorders them. With one thread, times are those of the processor, which other load
-// of the machine disturbs less.
+// of the machine disturbs less. --benchmark_out=FILE also writes the times in Google Benchmark's
+// JSON format.
 #include <time.h>
 
 #include <algorithm>
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "benchmarks/conv/onednn.h"
 #include "benchmarks/fill_normal.h"
 #include "benchmarks/harness.h"
@@ -116,6 +118,7 @@ std::vector<double> Measure(const std::vector<std::function<void()>>& contestant
 }
 
 int Main(int argc, char** argv) {
+  Results results(&argc, argv);
   int64_t batch = 8;
   int threads = 1;
   int repeats = 20;
@@ -136,12 +139,15 @@ int Main(int argc, char** argv) {
       repeats = 1;
       batch = 1;
     } else {
-      std::fprintf(stderr, "usage: conv [--batch N] [--threads N] [--repeats N] [--small]\n");
+      std::fprintf(stderr,
+                   "usage: conv [--batch N] [--threads N] [--repeats N] [--small]\n"
+                   "            [--benchmark_out=FILE]\n");
       return 2;
     }
   }
   std::printf("batch %lld, %d threads: ms of gradflow, and multiples of it\n%-26s",
               static_cast<long long>(batch), threads, "");
+  const char* const contestants[] = {"ours", "oneDNN, plain", "oneDNN, own"};
   const char* const passes[] = {"forward", "input gradient", "filter gradient"};
   for (const char* const pass : passes) std::printf("%22s", pass);
   std::printf("\n%-26s", "shape");
@@ -158,17 +164,27 @@ int Main(int argc, char** argv) {
           Measure({Ours(c, pass, batch, threads), OneDnn(c, pass, batch, threads, true),
                    OneDnn(c, pass, batch, threads, false)},
                   threads, repeats);
-      for (size_t k = 0; k < 3; ++k) totals[p][k] += times[k] * static_cast<double>(c.layers);
+      for (size_t k = 0; k < 3; ++k) {
+        totals[p][k] += times[k] * static_cast<double>(c.layers);
+        results.Add(absl::StrCat(name, ", ", passes[p], ", batch ", batch), threads, contestants[k],
+                    times[k] * 1e-3);
+      }
       std::printf("%10.3f%6.2f%6.2f", times[0], times[1] / times[0], times[2] / times[0]);
       std::fflush(stdout);
     }
     std::printf("\n");
   }
   std::printf("%-26s", "all layers");
-  for (const auto& total : totals) {
+  for (int p = 0; p < 3; ++p) {
+    const auto& total = totals[p];
     std::printf("%10.3f%6.2f%6.2f", total[0], total[1] / total[0], total[2] / total[0]);
+    for (size_t k = 0; cases == std::size(kCases) && k < 3; ++k) {
+      results.Add(absl::StrCat("all layers, ", passes[p], ", batch ", batch), threads,
+                  contestants[k], total[k] * 1e-3);
+    }
   }
   std::printf("\n");
+  results.Write();
   return 0;
 }
 

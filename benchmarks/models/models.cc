@@ -1,7 +1,9 @@
 // Times networks beside libtorch, and writes them as graphs.
 //
 //   models [--model NAME] [--batch N] [--threads N] [--repeats N] [--training] [--write FOLDER]
-//   [--small]
+//          [--small] [--benchmark_out=FILE]
+//
+// --benchmark_out writes the times in Google Benchmark's JSON format.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -147,16 +149,25 @@ struct Flags {
   std::string folder;
 };
 
-void Print(Network network, int64_t batch, int threads, bool training, int repeats) {
+void Print(Network network, int64_t batch, int threads, bool training, int repeats,
+           Results* results) {
   const Tensor input = NormalTensor(InputShape(network, batch), 77);
-  Tensor results[3];
+  Tensor outputs[3];
   std::vector<Runner> runners = {
-      OurNetwork(network, input, batch, training, false, threads, &results[0]),
-      training ? nullptr : OurNetwork(network, input, batch, false, true, threads, &results[1]),
-      TorchNetwork(network, input, training, threads, &results[2])};
+      OurNetwork(network, input, batch, training, false, threads, &outputs[0]),
+      training ? nullptr : OurNetwork(network, input, batch, false, true, threads, &outputs[1]),
+      TorchNetwork(network, input, training, threads, &outputs[2])};
   const std::vector<double> times = Measure(runners, repeats);
-  std::printf("%-14s%6d%9d  %-9s%12.2f", NameOf(network), static_cast<int>(batch), threads,
-              training ? "training" : "inference", times[0]);
+  const char* const pass = training ? "training" : "inference";
+  const std::string name = absl::StrCat(NameOf(network), ", batch ", batch, ", ", pass);
+  results->Add(name, threads, "ours", times[0]);
+  results->Add(name, threads, "libtorch", times[2]);
+  if (!training) {
+    results->Add(absl::StrCat(name, ", --fast"), threads, "ours", times[1]);
+    results->Add(absl::StrCat(name, ", --fast"), threads, "libtorch", times[2]);
+  }
+  std::printf("%-14s%6d%9d  %-9s%12.2f", NameOf(network), static_cast<int>(batch), threads, pass,
+              times[0]);
   if (training) {
     std::printf("%12s", "-");
   } else {
@@ -165,7 +176,7 @@ void Print(Network network, int64_t batch, int threads, bool training, int repea
   if (runners[2] != nullptr) {
     std::printf("%12.2f%10.2f", times[2], times[0] / times[2]);
     if (!training) std::printf("%10.2f", times[1] / times[2]);
-    const double difference = Difference(results[0], results[2]);
+    const double difference = Difference(outputs[0], outputs[2]);
     if (difference > 1e-3) std::printf("  results differ by %.2g", difference);
   }
   std::printf("\n");
@@ -183,6 +194,7 @@ void Write(const std::string& folder, Network network, int64_t batch) {
 }
 
 int Main(int argc, char** argv) {
+  Results results(&argc, argv);
   Flags flags;
   for (int i = 1; i < argc; ++i) {
     const std::string flag = argv[i];
@@ -219,7 +231,7 @@ int Main(int argc, char** argv) {
       std::fprintf(stderr,
                    "usage: models [--model resnet50|mobilenet_v2|inception_v3|lstm|bert_layer]\n"
                    "              [--batch N] [--threads N] [--repeats N] [--training]\n"
-                   "              [--write FOLDER] [--small]\n");
+                   "              [--write FOLDER] [--small] [--benchmark_out=FILE]\n");
       return 2;
     }
   }
@@ -234,11 +246,12 @@ int Main(int argc, char** argv) {
       for (const int threads : flags.threads) {
         for (const bool training : {false, true}) {
           if (flags.only_training && !training) continue;
-          Print(network, batch, threads, training, flags.repeats);
+          Print(network, batch, threads, training, flags.repeats, &results);
         }
       }
     }
   }
+  results.Write();
   return 0;
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times the networks of the benchmark `models` beside TensorFlow and ONNX Runtime, on the same weights.
 
-usage: peers.py MODELS GRADFLOW [--model NAME]... [--batch N]... [--threads N]... [--repeat N]
+usage: peers.py MODELS GRADFLOW [--model NAME]... [--batch N]... [--threads N]... [--repeat N] [--benchmark_out FILE]
 
 Needs Python's tensorflow-cpu, and onnx with onnxruntime for the second peer. MODELS is the benchmark, which writes the
 graphs, and GRADFLOW the command line; `./dev bench models` passes both where Python finds the peers. TensorFlow runs
@@ -11,9 +11,11 @@ warning where results differ by more than 1e-3 of the largest element.
 """
 
 import argparse
+import datetime
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -188,7 +190,37 @@ def onnx_runner(graph_def, array, threads):
     return lambda: session.run(None, feeds)[0]
 
 
+def context(gradflow):
+    """Returns the context of results in Google Benchmark's JSON format, with the versions of all sides."""
+    lines = subprocess.run([gradflow, "--version"], capture_output=True, text=True, check=True).stdout.splitlines()
+    versions = dict(re.split(r"\s{2,}", line, maxsplit=1) for line in lines[1:])
+    values = {
+        "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
+        "load_avg": list(os.getloadavg()),
+        "gradflow": lines[0].split()[1],
+        "simd": versions.pop("SIMD").split()[0],
+    }
+    versions["TensorFlow"] = tf.__version__
+    if onnxruntime is not None:
+        versions["ONNX Runtime"] = onnxruntime.__version__
+    return values | {f"library {library}": version for library, version in versions.items()}
+
+
+def benchmarks(name, batch, threads, medians):
+    """Returns median milliseconds in Google Benchmark's JSON format."""
+    case = f"{name}, batch {batch}, inference"
+    cases = {"gradflow": case, "gradflow --fast": f"{case}, --fast"}
+    peers = medians.keys() - cases.keys()
+    return [
+        {"name": f"{case}/{threads}/{who}", "real_time": ms, "cpu_time": ms, "time_unit": "ms"}
+        for mode, case in cases.items()
+        for who, ms in [("ours", medians[mode]), *((peer, medians[peer]) for peer in sorted(peers))]
+    ]
+
+
 def compare(args, folder, name, batch):
+    """Prints the times of a network. Returns them in Google Benchmark's JSON format."""
+    results = []
     path = folder / f"{name}.pb"
     subprocess.run(
         [args.models, "--model", name, "--batch", str(batch), "--write", str(folder)],
@@ -232,6 +264,8 @@ def compare(args, folder, name, batch):
         text = ", ".join(f"{who} {ms:.2f} ms" for who, ms in medians.items())
         ratios = " and ".join(f"{medians[who] / fastest:.2f}" for who in ("gradflow", "gradflow --fast"))
         print(f"{name} batch {batch}, {threads} threads: {text}; {ratios} of the fastest peer", flush=True)
+        results += benchmarks(name, batch, threads, medians)
+    return results
 
 
 def main():
@@ -242,11 +276,15 @@ def main():
     parser.add_argument("--batch", type=int, action="append")
     parser.add_argument("--threads", type=int, action="append")
     parser.add_argument("--repeat", type=int, default=5, help="runs in each of the rounds")
+    parser.add_argument("--benchmark_out", type=pathlib.Path, help="file for times, in Google Benchmark's JSON format")
     args = parser.parse_args()
+    results = {"context": context(args.gradflow), "benchmarks": []}
     with tempfile.TemporaryDirectory() as folder:
         for name in args.model or NETWORKS:
             for batch in args.batch or [1, 8]:
-                compare(args, pathlib.Path(folder), name, batch)
+                results["benchmarks"] += compare(args, pathlib.Path(folder), name, batch)
+    if args.benchmark_out is not None:
+        args.benchmark_out.write_text(json.dumps(results, indent=1))
     return 0
 
 

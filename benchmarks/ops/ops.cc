@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kThreads[] = {1, 2};
 
-std::string BenchmarkName(const Case& c, int threads, const char* contestant) {
+std::string BenchmarkName(const Case& c, int threads, const std::string& contestant) {
   return absl::StrCat(c.name, "/", threads, "/", contestant);
 }
 
@@ -39,7 +39,7 @@ int Main(int argc, char** argv) {
   const std::vector<Case> cases = Cases();
   for (const Case& c : cases) {
     for (const int threads : kThreads) {
-      const auto add = [&](const char* contestant, const Case::Make& make) {
+      const auto add = [&](const std::string& contestant, const Case::Make& make) {
         benchmark::RegisterBenchmark(
             BenchmarkName(c, threads, contestant).c_str(),
             [=](benchmark::State& state) { RunBenchmark(state, make, threads); })
@@ -47,7 +47,7 @@ int Main(int argc, char** argv) {
             ->MeasureProcessCPUTime();
       };
       add("ours", c.ours);
-      add("peer", c.peer);
+      add(c.peer_name, c.peer);
     }
   }
   Medians medians;
@@ -55,12 +55,12 @@ int Main(int argc, char** argv) {
   Table table;
   for (const Case& c : cases) {
     for (const int threads : kThreads) {
-      const auto median = [&](const char* contestant) {
+      const auto median = [&](const std::string& contestant) {
         const std::string name = BenchmarkName(c, threads, contestant);
         return threads == 1 ? medians.CpuNanoseconds(name) : medians.Nanoseconds(name);
       };
       const double ours = median("ours");
-      const double peer = median("peer");
+      const double peer = median(c.peer_name);
       table.Add(c.name, absl::StrCat(threads), ours / 1e6, "ms");
       if (ours == 0) continue;
       if (c.bound == Table::kAtMost) {

@@ -2,10 +2,11 @@
 // of a node of a network of small variables, and a step of examples/qat_fashion_mnist beside
 // libtorch.
 //
-//   training [--small] [--folder FOLDER]
+//   training [--small] [--folder FOLDER] [--benchmark_out=FILE]
 //
 // Both sides of a ratio are measured in turn, so that other load of the machine affects both.
 // Checkpoints are written to FOLDER ("." without the option). --small reduces all sizes.
+// --benchmark_out writes the times in Google Benchmark's JSON format.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -116,14 +117,16 @@ Runner SevenArrays(int64_t size, const Tensor& gradient, int threads) {
   });
 }
 
-void MeasureAdam(bool small, Table* table) {
+void MeasureAdam(bool small, Table* table, Results* results) {
   const int64_t size = int64_t{1} << (small ? 14 : 24);
   const Tensor gradient = NormalTensor({size}, 7);
   for (const int threads : {1, 2}) {
     const std::vector<double> times =
         Measure({AdamUpdate(size, gradient, threads), SevenArrays(size, gradient, threads)}, 15);
-    table->Add(absl::StrCat("Adam of ", size, " parameters"), Threads(threads), times[0] * 1e3,
-               "ms");
+    const std::string name = absl::StrCat("Adam of ", size, " parameters");
+    table->Add(name, Threads(threads), times[0] * 1e3, "ms");
+    results->Add(name, threads, "ours", times[0]);
+    results->Add(name, threads, "a loop over its arrays", times[1]);
     table->Compare("a loop over its 7 arrays", times[0], times[1], Table::kAtMost, 1.15);
   }
 }
@@ -161,7 +164,7 @@ void ReadPlainly(const std::string& path, const std::vector<CheckpointTensor>& t
   }
 }
 
-void MeasureCheckpoints(bool small, const std::string& folder, Table* table) {
+void MeasureCheckpoints(bool small, const std::string& folder, Table* table, Results* results) {
   constexpr int kTensors = 16;
   const int64_t size = int64_t{1} << (small ? 12 : 24);
   std::vector<CheckpointTensor> tensors;
@@ -202,6 +205,12 @@ void MeasureCheckpoints(bool small, const std::string& folder, Table* table) {
   table->Compare("writing and flushing", writes[1], writes[0], Table::kAtLeast, 0.8);
   table->Add("reading a checkpoint", what, bytes / reads[0] / 1e9, "GB/s");
   table->Compare("reading from the file cache", reads[1], reads[0], Table::kAtLeast, 0.8);
+  const std::string writing = absl::StrCat("writing a checkpoint of ", what);
+  results->Add(writing, 1, "ours", writes[0]);
+  results->Add(writing, 1, "a plain file", writes[1]);
+  const std::string reading = absl::StrCat("reading a checkpoint of ", what);
+  results->Add(reading, 1, "ours", reads[0]);
+  results->Add(reading, 1, "a plain file", reads[1]);
 }
 
 // ---- Small variables ----
@@ -224,7 +233,7 @@ int CountNodes(const Operation& operation) {
 }
 
 // A chain of 100 products, and rectified sums, with variables of 1,000 elements.
-void MeasureSmallVariables(bool small, Table* table) {
+void MeasureSmallVariables(bool small, Table* table, Results* results) {
   constexpr int kVariables = 100;
   constexpr int64_t kSize = 1000;
   for (const int threads : {1, 2}) {
@@ -254,15 +263,17 @@ void MeasureSmallVariables(bool small, Table* table) {
       }
     };
     const double seconds = Measure({run}, 15)[0] / (small ? 2 : 50);
-    table->Add(absl::StrCat("step of ", kVariables, " variables of ", kSize, ", ", nodes, " nodes"),
-               Threads(threads), seconds / nodes * 1e6, "us a node");
+    const std::string name =
+        absl::StrCat("step of ", kVariables, " variables of ", kSize, ", ", nodes, " nodes");
+    table->Add(name, Threads(threads), seconds / nodes * 1e6, "us a node");
+    results->Add(name, threads, "ours", seconds);
     table->Expect(seconds / nodes * 1e6, Table::kAtMost, 1.5);
   }
 }
 
 // ---- The network of the example ----
 
-void MeasureNetwork(bool small, Table* table) {
+void MeasureNetwork(bool small, Table* table, Results* results) {
   const int64_t batch = small ? 4 : 128;
   Tensor images(DT_UINT8, {batch, qat::kHeight, qat::kWidth});
   Tensor labels(DT_INT64, {batch});
@@ -272,13 +283,16 @@ void MeasureNetwork(bool small, Table* table) {
   for (const int threads : {1, 2}) {
     const std::vector<double> times = Measure(
         {OurStep(images, labels, threads), TorchStep(images, labels, threads)}, small ? 1 : 21);
-    table->Add(absl::StrCat("step of qat_fashion_mnist, batch ", batch), Threads(threads),
-               times[0] * 1e3, "ms");
+    const std::string name = absl::StrCat("step of qat_fashion_mnist, batch ", batch);
+    table->Add(name, Threads(threads), times[0] * 1e3, "ms");
+    results->Add(name, threads, "ours", times[0]);
+    results->Add(name, threads, "libtorch", times[1]);
     if (times[1] > 0) table->Compare("libtorch", times[0], times[1], Table::kAtMost, 1);
   }
 }
 
 int Main(int argc, char** argv) {
+  Results results(&argc, argv);
   bool small = false;
   std::string folder = ".";
   for (int i = 1; i < argc; ++i) {
@@ -287,16 +301,17 @@ int Main(int argc, char** argv) {
     } else if (std::strcmp(argv[i], "--folder") == 0 && i + 1 < argc) {
       folder = argv[++i];
     } else {
-      std::fprintf(stderr, "usage: training [--small] [--folder FOLDER]\n");
+      std::fprintf(stderr, "usage: training [--small] [--folder FOLDER] [--benchmark_out=FILE]\n");
       return 2;
     }
   }
   Table table;
-  MeasureAdam(small, &table);
-  MeasureCheckpoints(small, folder, &table);
-  MeasureSmallVariables(small, &table);
-  MeasureNetwork(small, &table);
+  MeasureAdam(small, &table, &results);
+  MeasureCheckpoints(small, folder, &table, &results);
+  MeasureSmallVariables(small, &table, &results);
+  MeasureNetwork(small, &table, &results);
   table.Print();
+  results.Write();
   return 0;
 }
 

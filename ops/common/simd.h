@@ -28,9 +28,9 @@ inline constexpr int64_t kMinNonTemporalBytes = int64_t{4} << 20;
 
 // Returns true if a result of `bytes` bytes, in runs of multiples of `run_bytes`, is best written
 // with non-temporal stores. A plain store reads its line first unless the line is in a cache, which
-// it is for a small result and for one that is written over an input. A triad with non-temporal
-// stores took 0.76, 0.65 and 0.60 of the time for 4, 16 and 64 MiB on one thread, and 0.76, 0.65
-// and 0.53 on two; for 1 MiB up to 1.4 (Intel).
+// it is for a small result and for one that is written over an input. Non-temporal stores make a
+// triad faster from 4 MiB on, and slower for 1 MiB. docs/performance.md has the figures, under
+// "details".
 //
 // A function with non-temporal stores ends with hwy::FlushStream(), on the same thread.
 inline bool ShouldUseNonTemporalStores(const void* result, bool over_input, int64_t bytes,

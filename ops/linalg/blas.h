@@ -47,10 +47,10 @@ bool BlasIsConcurrent();
 void CallBlas(absl::FunctionRef<void()> fn);
 
 // Returns true if oneDNN has code for AVX-512 on this processor, or if there is oneDNN and no BLAS.
-// BlasGemm then computes products of float by oneDNN, unless that is out of memory. For [1024,1024]
-// x [1024,1024], oneDNN 2.6 takes 0.94 of the time of BLIS 0.9 with AVX-512, 0.53 where BLIS does
-// not recognize the processor and uses AVX2, and 1.04 if both use AVX2; for [32,512] x [512,2048],
-// 0.62, 0.51 and 0.99 (Intel Xeon of the Sapphire Rapids generation, one thread).
+// BlasGemm then computes products of float by oneDNN, unless that is out of memory. With AVX-512,
+// oneDNN is faster than BLIS, above all on processors that BLIS does not recognize: it then uses
+// AVX2. If both use AVX2, they are about equally fast. docs/performance.md has figures, under
+// "products".
 bool OneDnnHasFastProducts();
 
 // Returns true if concurrent calls of BlasGemm for elements of type T run in parallel.

@@ -71,17 +71,13 @@ struct Block {
 };
 
 // The side of a block, which is doubled where enough blocks remain for many threads: each call of
-// the BLAS packs its operands anew. Calls for blocks of 256 x 256 take 1.11 times as long as one
-// for the whole product of 1024 x 1024 matrices, and 1.13 times for 2048 x 2048; of 512 x 256 and
-// 512 x 512, 1.06 and 1.02 times (BLIS, Intel Xeon with AVX-512).
+// the BLAS packs its operands anew.
 constexpr int64_t kBlockSide = 256;
 constexpr int64_t kEnoughBlocks = 8;
 
 // Blocks of floats for oneDNN, the largest first, of which the first that leaves enough blocks is
 // taken. Its code computes 48 columns at a time. Few rows are not divided: each call packs its part
-// of y anew. Blocks of 128 x 96 take 1.01 times as long as one call for [128,768] x [768,768], of
-// 512 x 384 1.05 times for [128,768] x [768,3072], and of 512 x 576 1.13 times for 2048 x 2048
-// matrices (oneDNN 2.6, Intel Xeon with AVX-512).
+// of y anew.
 constexpr Block kFloatBlocks[] = {{512, 576, 1024}, {512, 384, 1536}, {512, 288, 2048},
                                   {256, 288, 4096}, {128, 288, 4096}, {128, 192, 4096},
                                   {128, 96, 4096},  {64, 96, 4096}};

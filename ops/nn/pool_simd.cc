@@ -74,8 +74,8 @@ HWY_INLINE void WindowsOf(const float* x, int64_t stride, int64_t rows, const Po
   }
 }
 
-// Combines windows of one row, which usually is in a cache already: with a prefetch, this takes 1.2
-// times as long (AMD EPYC, Zen 4).
+// Combines windows of one row. The row usually is in a cache already, so that a prefetch would only
+// cost time.
 template <class Op, bool kNonTemporal>
 HWY_INLINE void PixelsOf(const float* x, const PoolRange* windows, int64_t pixels, int64_t depth,
                          int64_t count, float* y) {
