@@ -19,7 +19,7 @@ constexpr int kProcess = 1;
 // The runtime's name for the calling thread.
 constexpr char kCaller[] = "caller";
 
-// Returns microseconds, the unit of the format. They have the precision of nanoseconds.
+// Returns microseconds, the unit of the format. Exact to the nanosecond in runs of up to 90 days.
 double Micros(int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1000; }
 
 std::string ShapeOf(const TensorDescription& tensor) {

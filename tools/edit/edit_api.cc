@@ -20,7 +20,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "gradflow/core/op_def_util.h"
 #include "gradflow/core/registry.h"
