@@ -149,8 +149,8 @@ absl::Status MakeFunction(const FunctionDef& base, const Value& item, const Grap
                    origin);
 }
 
-// Adds the fields of a node that no other member has, if the node has any: their text, or null if
-// some have no text or the text is long.
+// Adds the member "m" if a node has fields that no other member shows: their text, or null if some
+// of them have no text or the text is long.
 void AddOtherFields(const NodeDef& node, JsonObjectText* json) {
   const bool has_unknown = !node.GetReflection()->GetUnknownFields(node).empty();
   if (!has_unknown && !node.has_experimental_debug_info()) return;
@@ -280,7 +280,7 @@ absl::StatusOr<std::string> EditedFile(const EditBase& base, const EditedGraph& 
 std::string EditNodeJson(const NodeDef& node, size_t max_attr_bytes) {
   std::map<absl::string_view, const AttrValue*> attrs;
   for (const auto& [name, value] : node.attr()) attrs.emplace(name, &value);
-  // Not a Json: a hostile node has many attributes.
+  // A Json would take quadratic time for a hostile node with many attributes.
   JsonObjectText attr_texts;
   for (const auto& [name, value] : attrs) {
     attr_texts.Add(name,

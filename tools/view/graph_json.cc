@@ -154,8 +154,8 @@ class GraphWriter {
     nodes_.Add(node);
   }
 
-  // Adds a node, with the members of `change` besides those that describe it. `ids` are the
-  // positions of the nodes of its graph among all.
+  // Adds a node, whose last members are the members of `change`. `ids` has the position of each
+  // node of the graph in the document.
   void AddNode(const AnalyzedGraph& graph, int index, const std::vector<int>& ids,
                const Json& change) {
     const NodeDef& def = graph.def.node(index);
