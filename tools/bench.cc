@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -14,6 +16,7 @@
 #include "gradflow/io/file.h"
 #include "tools/commands.h"
 #include "tools/graph_limits.h"
+#include "tools/json.h"
 #include "tools/loaded_graph.h"
 #include "tools/progress.h"
 #include "tools/view/analyzed_graph.h"
@@ -68,6 +71,9 @@ absl::Status WriteReport(const LoadedGraph& loaded, const BenchFlags& flags) {
                         internal::WriteFile(flags.report, {page}));
 }
 
+// Rounds to a multiple of 1 / `parts`.
+double Rounded(double value, double parts) { return std::round(value * parts) / parts; }
+
 }  // namespace
 
 absl::Status BenchCommand(const BenchFlags& flags, std::ostream& out) {
@@ -89,12 +95,15 @@ absl::Status BenchCommand(const BenchFlags& flags, std::ostream& out) {
   const double allocations = (memory.allocations - before.allocations) / runs;
   const double from_system = (memory.system_allocations - before.system_allocations) / runs;
   if (flags.json) {
-    out << absl::StreamFormat(
-        "{\"median_ms\": %.6f, \"min_ms\": %.6f, \"mean_ms\": %.6f, \"runs\": %d, "
-        "\"threads\": %d, \"peak_tensor_bytes\": %d, \"allocations_per_run\": %.2f, "
-        "\"system_allocations_per_run\": %.2f}\n",
-        median, times.front(), mean, times.size(), threads, memory.peak_bytes_in_use, allocations,
-        from_system);
+    out << JsonText({{"median_ms", Rounded(median, 1e6)},
+                     {"min_ms", Rounded(times.front(), 1e6)},
+                     {"mean_ms", Rounded(mean, 1e6)},
+                     {"runs", times.size()},
+                     {"threads", threads},
+                     {"peak_tensor_bytes", memory.peak_bytes_in_use},
+                     {"allocations_per_run", Rounded(allocations, 100)},
+                     {"system_allocations_per_run", Rounded(from_system, 100)}})
+        << "\n";
   } else {
     out << absl::StreamFormat(
         "median %.4f ms, min %.4f ms, mean %.4f ms over %d runs on %d threads; "

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <unordered_map>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/string_view.h"
 #include "gradflow/core/types.h"
 #include "gradflow/graph/tensor_id.h"
 #include "tools/json.h"
@@ -20,10 +19,8 @@ constexpr int kProcess = 1;
 // The runtime's name for the calling thread.
 constexpr char kCaller[] = "caller";
 
-// Returns microseconds, the unit of the format, with nanosecond precision.
-std::string Micros(int64_t nanoseconds) {
-  return absl::StrFormat("%d.%03d", nanoseconds / 1000, nanoseconds % 1000);
-}
+// Returns microseconds, the unit of the format. Exact to the nanosecond in runs of up to 90 days.
+double Micros(int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1000; }
 
 std::string ShapeOf(const TensorDescription& tensor) {
   return absl::StrCat(
@@ -58,19 +55,26 @@ class Writer {
     FitPhases();
     for (const NodeExecStats* node : nodes_) origin_ = std::min(origin_, Start(*node));
     for (const TracePhase& phase : phases_) origin_ = std::min(origin_, phase.start);
-    Add(absl::StrCat("\"ph\":\"M\",\"name\":\"process_name\",\"pid\":", kProcess,
-                     ",\"args\":{\"name\":\"gradflow\"}"));
+    events_.Add({{"ph", "M"},
+                 {"name", "process_name"},
+                 {"pid", kProcess},
+                 {"args", {{"name", "gradflow"}}}});
     for (const auto& [thread, name] : threads_) {
-      Add(absl::StrCat("\"ph\":\"M\",\"name\":\"thread_name\",", Row(thread),
-                       ",\"args\":{\"name\":", Quoted(name), "}"));
+      events_.Add({{"ph", "M"},
+                   {"name", "thread_name"},
+                   {"pid", kProcess},
+                   {"tid", thread},
+                   {"args", {{"name", name}}}});
     }
     for (const TracePhase& phase : phases_) {
-      AddComplete(phase.name, "phase", caller_, phase.start, phase.end, "");
+      AddComplete(phase.name, "phase", caller_, phase.start, phase.end, Json::object());
     }
     for (const NodeExecStats* node : nodes_) AddNode(*node);
     for (const NodeExecStats* node : nodes_) AddArrowsTo(*node);
-    return absl::StrCat("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n",
-                        absl::StrJoin(events_, ",\n"), "\n]}\n");
+    JsonObjectText trace;
+    trace.Add("displayTimeUnit", "ns");
+    trace.AddText("traceEvents", events_.Finish());
+    return trace.Finish() + "\n";
   }
 
  private:
@@ -89,17 +93,18 @@ class Writer {
     }
   }
 
-  void Add(const std::string& fields) { events_.push_back(absl::StrCat("{", fields, "}")); }
-  static std::string Row(uint32_t thread) {
-    return absl::StrCat("\"pid\":", kProcess, ",\"tid\":", thread);
-  }
-  std::string Time(int64_t nanoseconds) const { return Micros(nanoseconds - origin_); }
+  double Time(int64_t nanoseconds) const { return Micros(nanoseconds - origin_); }
 
-  void AddComplete(absl::string_view name, absl::string_view category, uint32_t thread,
-                   int64_t start, int64_t end, absl::string_view args) {
-    Add(absl::StrCat("\"ph\":\"X\",\"name\":", Quoted(name), ",\"cat\":", Quoted(category), ",",
-                     Row(thread), ",\"ts\":", Time(start), ",\"dur\":", Micros(end - start),
-                     ",\"args\":{", args, "}"));
+  void AddComplete(const std::string& name, const std::string& category, uint32_t thread,
+                   int64_t start, int64_t end, Json args) {
+    events_.Add({{"ph", "X"},
+                 {"name", name},
+                 {"cat", category},
+                 {"pid", kProcess},
+                 {"tid", thread},
+                 {"ts", Time(start)},
+                 {"dur", Micros(end - start)},
+                 {"args", std::move(args)}});
   }
 
   void AddNode(const NodeExecStats& node) {
@@ -112,9 +117,10 @@ class Writer {
           absl::StrAppend(out, ShapeOf(output.tensor_description()));
         });
     AddComplete(node.node_name(), op, node.thread_id(), Start(node), End(node),
-                absl::StrCat("\"op\":", Quoted(op), ",\"outputs\":", Quoted(outputs),
-                             ",\"allocated_bytes\":", allocated,
-                             ",\"waited_us\":", Micros(Start(node) - node.scheduled_nanos())));
+                {{"op", op},
+                 {"outputs", outputs},
+                 {"allocated_bytes", allocated},
+                 {"waited_us", Micros(Start(node) - node.scheduled_nanos())}});
   }
 
   void AddArrowsTo(const NodeExecStats& node) {
@@ -126,15 +132,21 @@ class Writer {
       const auto maker = by_name_.find(std::string(id->node));
       // No arrow if the producer was fed, or eliminated as a common subexpression.
       if (maker == by_name_.end() || End(*maker->second) > Start(node)) continue;
-      const std::string arrow =
-          absl::StrCat("\"name\":", Quoted(input), ",\"cat\":\"tensor\",\"id\":", ++arrows_, ",");
       // Arrows must start within an event, and the end of an event is exclusive.
       const int64_t from = std::max(Start(*maker->second), End(*maker->second) - 1);
-      Add(absl::StrCat("\"ph\":\"s\",", arrow, Row(maker->second->thread_id()),
-                       ",\"ts\":", Time(from)));
-      Add(absl::StrCat("\"ph\":\"f\",\"bp\":\"e\",", arrow, Row(node.thread_id()),
-                       ",\"ts\":", Time(Start(node))));
+      ++arrows_;
+      events_.Add(ArrowEnd("s", input, maker->second->thread_id(), from));
+      Json end = ArrowEnd("f", input, node.thread_id(), Start(node));
+      // Binds it to the event that encloses it.
+      end["bp"] = "e";
+      events_.Add(end);
     }
+  }
+
+  // Returns the start ("s") or the end ("f") of the last arrow.
+  Json ArrowEnd(const char* phase, const std::string& tensor, uint32_t thread, int64_t time) const {
+    return {{"ph", phase},     {"name", tensor}, {"cat", "tensor"}, {"id", arrows_},
+            {"pid", kProcess}, {"tid", thread},  {"ts", Time(time)}};
   }
 
   std::vector<TracePhase> phases_;
@@ -145,7 +157,7 @@ class Writer {
   uint32_t caller_ = 0;
   int64_t origin_ = std::numeric_limits<int64_t>::max();
   int arrows_ = 0;
-  std::vector<std::string> events_;
+  JsonArrayText events_;
 };
 
 }  // namespace

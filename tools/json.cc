@@ -1,72 +1,48 @@
 #include "tools/json.h"
 
-#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
 namespace gradflow::tools {
-namespace {
 
-constexpr char kReplacement[] = "\xef\xbf\xbd";
-
-// Returns the number of bytes of the UTF-8 character at the front of `text`; 0 if there is none.
-size_t CharacterLength(absl::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
-  if (byte(0) < 0x80) return 1;
-  const size_t length = byte(0) >= 0xf0 ? 4 : byte(0) >= 0xe0 ? 3 : 2;
-  if (byte(0) < 0xc2 || byte(0) > 0xf4 || text.size() < length) return 0;
-  uint32_t code = byte(0) & (0x7f >> length);
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-    code = code << 6 | (byte(i) & 0x3f);
-  }
-  constexpr uint32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
-  const bool is_surrogate = code >= 0xd800 && code < 0xe000;
-  return code < kSmallest[length] || code > 0x10ffff || is_surrogate ? 0 : length;
+std::string JsonText(const Json& value) {
+  return value.dump(/*indent=*/-1, /*indent_char=*/' ', /*ensure_ascii=*/false,
+                    Json::error_handler_t::replace);
 }
 
-}  // namespace
-
-std::string ValidUtf8(absl::string_view text, size_t max_bytes) {
-  const size_t size = text.size();
-  std::string result;
-  while (!text.empty()) {
-    const size_t length = CharacterLength(text);
-    const absl::string_view part = length == 0 ? kReplacement : text.substr(0, length);
-    if (result.size() + part.size() > max_bytes) {
-      absl::StrAppend(&result, "... (", size, " bytes)");
-      break;
-    }
-    result.append(part.data(), part.size());
-    text.remove_prefix(length == 0 ? 1 : length);
-  }
-  return result;
+std::string LimitedText(absl::string_view text, size_t max_bytes) {
+  if (text.size() <= max_bytes) return std::string(text);
+  size_t size = max_bytes;
+  // A character has at most three bytes after its first.
+  const auto is_continuation = [&](size_t i) { return (text[i] & 0xc0) == 0x80; };
+  while (size > 0 && max_bytes - size < 3 && is_continuation(size)) --size;
+  return absl::StrCat(text.substr(0, size), "... (", text.size(), " bytes)");
 }
 
-void AppendQuoted(absl::string_view text, std::string* json) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  json->push_back('"');
-  while (!text.empty()) {
-    const auto c = static_cast<uint8_t>(text[0]);
-    const size_t length = CharacterLength(text);
-    if (c == '"' || c == '\\') {
-      *json += {'\\', text[0]};
-    } else if (c < 0x20) {
-      *json += {'\\', 'u', '0', '0', kDigits[c >> 4], kDigits[c & 15]};
-    } else if (length == 0) {
-      json->append(kReplacement);
-    } else {
-      json->append(text.data(), length);
-    }
-    text.remove_prefix(length == 0 ? 1 : length);
-  }
-  json->push_back('"');
+void JsonArrayText::Add(const Json& element) { AddText(JsonText(element)); }
+
+void JsonArrayText::AddText(absl::string_view element) {
+  absl::StrAppend(&text_, text_.size() > 1 ? ",\n" : "", element);
 }
 
-std::string Quoted(absl::string_view text) {
-  std::string json;
-  AppendQuoted(text, &json);
-  return json;
+std::string JsonArrayText::Finish() {
+  text_ += ']';
+  return std::move(text_);
+}
+
+void JsonObjectText::Add(absl::string_view key, const Json& value) {
+  AddText(key, JsonText(value));
+}
+
+void JsonObjectText::AddText(absl::string_view key, absl::string_view value) {
+  absl::StrAppend(&text_, text_.size() > 1 ? "," : "", JsonText(std::string(key)), ":", value);
+}
+
+std::string JsonObjectText::Finish() {
+  text_ += '}';
+  return std::move(text_);
 }
 
 }  // namespace gradflow::tools

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,7 +46,7 @@ class EditApiTest : public ::gradflow::testing::FolderFixture {
                             const std::vector<std::string>& nodes, const std::string& more = "") {
     std::string items;
     for (const std::string& node : nodes) {
-      absl::StrAppend(&items, items.empty() ? "" : ",", "{\"t\":", Quoted(node), "}");
+      absl::StrAppend(&items, items.empty() ? "" : ",", "{\"t\":", JsonText(node), "}");
     }
     const absl::StatusOr<std::string> answer =
         api.Call(call, absl::StrCat("{\"base\":0,\"nodes\":[", items, "]", more, "}"));
@@ -78,18 +79,25 @@ std::string FeedOf(const std::string& name, const std::string& shape, const std:
 }
 
 TEST_F(EditApiTest, ChecksNodesAndFunctions) {
-  EXPECT_EQ(Answer("check", {}), "{\"types\":[],\n\"problems\":[],\n\"notes\":[]}");
+  EXPECT_EQ(Answer("check", {}), R"({"types":[],"problems":[],"notes":[]})");
   EXPECT_EQ(Answer("check", {kSource, UnpackNode("p", "x", 2), "name: 'n' op: 'NoOp'"}),
-            "{\"types\":[[\"float\",\"<unknown>\"],[\"float\",\"<unknown>\",\"float\","
-            "\"<unknown>\"],[]],\n\"problems\":[],\n\"notes\":[]}");
+            R"({"types":[["float","<unknown>"],
+["float","<unknown>","float","<unknown>"],
+[]],"problems":[],"notes":[]})");
   EXPECT_EQ(Answer("check", {FloatNode("y", "Neg", {"x"}), kSource, FloatNode("z", "Neg", {""}),
                              FloatNode("w", "AddV2", {"z", "none:1"}), FloatNode("a", "Neg", {"b"}),
                              FloatNode("b", "Neg", {"a"}), FloatNode("c", "Neg", {"b"})}),
-            R"({"types":[["float","<unknown>"],["float","<unknown>"],null,null,null,null,null],
-"problems":[[2,"input 0 is not connected"],[3,"the producer 'z' cannot run"],[4,)"
-            R"("its inputs form a cycle, or depend on one"],[5,"its inputs form a cycle,)"
-            R"( or depend on one"],[6,"its inputs form a cycle, or depend on one"]],
-"notes":[]})");
+            R"({"types":[["float","<unknown>"],
+["float","<unknown>"],
+null,
+null,
+null,
+null,
+null],"problems":[[2,"input 0 is not connected"],
+[3,"the producer 'z' cannot run"],
+[4,"its inputs form a cycle, or depend on one"],
+[5,"its inputs form a cycle, or depend on one"],
+[6,"its inputs form a cycle, or depend on one"]],"notes":[]})");
   // Only the first 64 outputs of a node have their types listed.
   const auto count = [](const std::string& text) {
     size_t count = 0;
@@ -105,7 +113,7 @@ TEST_F(EditApiTest, ChecksNodesAndFunctions) {
 TEST_F(EditApiTest, NotesProblemsOfGraphsAndFunctions) {
   WriteFile(File("g.pbtxt"), "versions { min_consumer: 1000000 }");
   EXPECT_EQ(Answer(*Open("g.pbtxt"), "check", {"name: 'n' op: 'NoOp'"}),
-            "{\"types\":[null],\n\"problems\":[],\n\"notes\":[\"the graph needs a reader of "
+            "{\"types\":[null],\"problems\":[],\"notes\":[\"the graph needs a reader of "
             "version 1000000, but gradflow reads up to version 2200\"]}");
   // Problems of the graph and of functions are shown up to 64.
   std::string functions = "library {\n";
@@ -121,7 +129,7 @@ TEST_F(EditApiTest, NotesProblemsOfGraphsAndFunctions) {
     absl::StrAppend(&notes, ",\"function 'f", f, "': the time for the import is over\"");
   }
   EXPECT_THAT(Answer(*Open("f.pbtxt", options), "check", {"name: 'n' op: 'NoOp'"}),
-              EndsWith("],\n\"problems\":[],\n\"notes\":[" + notes + "]}"));
+              EndsWith("],\"problems\":[],\"notes\":[" + notes + "]}"));
 }
 
 TEST_F(EditApiTest, PagesHaveAllOfTheFile) {
@@ -136,18 +144,16 @@ TEST_F(EditApiTest, PagesHaveAllOfTheFile) {
                           HasSubstr("\"edit\":{\"server\":true,\"base\":0,\"page\":1,"
                                     "\"file\":\"g.pbtxt\",\"ops\":[{\"n\":\"Abs\",\"k\":1,"),
                           HasSubstr(",\n{\"n\":\"f\",\"k\":2,\"s\":\"\",\"d\":\"\",\"i\":[],"
-                                    "\"o\":[],\"a\":[],\"f\":0}],\n\"nodes\":[")));
-  const std::string nodes = data.substr(data.rfind("],\n\"nodes\":["));
+                                    "\"o\":[],\"a\":[],\"f\":0}],\"nodes\":[")));
+  const std::string nodes = data.substr(data.rfind("],\"nodes\":["));
   EXPECT_EQ(nodes,
-            "],\n"
-            R"("nodes":[{"n":"x","op":"Odd","d":"","i":[],"a":{}},
-{"n":"y","op":"Odd","d":"d","i":["x","^x"],"a":{}}],
-"functions":[{"h":"signature {\u000a  name: \"f\"\u000a}\u000a",)"
+            R"(],"nodes":[{"n":"x","op":"Odd","d":"","i":[],"a":{}},
+{"n":"y","op":"Odd","d":"d","i":["x","^x"],"a":{}}],"functions":[)"
+            R"({"h":"signature {\n  name: \"f\"\n}\n",)"
             R"("nodes":[{"n":"n","op":"Odd","d":"","i":[],"a":{}}]},
-{"h":"signature {\u000a  name: \"NoOp\"\u000a  description: \"Not this one.\"\u0)"
-            R"(00a}\u000a","nodes":[]}],
-"library":"gradient {\u000a  function_name: \"f\"\u000a}\u000a",)"
-            R"("rest":"versions {\u000a  producer: 27\u000a}\u000a"}})"
+{"h":"signature {\n  name: \"NoOp\"\n  description: \"Not this one.\"\n}\n","nodes":[]}],)"
+            R"("library":"gradient {\n  function_name: \"f\"\n}\n",)"
+            R"("rest":"versions {\n  producer: 27\n}\n"}})"
             "\n");
   // A page without a server has no number.
   EXPECT_THAT(
@@ -155,7 +161,34 @@ TEST_F(EditApiTest, PagesHaveAllOfTheFile) {
       AllOf(HasSubstr("\"edit\":{\"server\":false,\"base\":0,\"page\":0,"), HasSubstr(nodes)));
   EXPECT_THAT(*Open("")->PageData(true), HasSubstr("\"file\":\"graph.pbtxt\""));
   EXPECT_THAT(*Open("")->PageData(true),
-              HasSubstr("],\n\"nodes\":[],\n\"functions\":[],\n\"library\":\"\",\"rest\":\"ver"));
+              HasSubstr(R"(],"nodes":[],"functions":[],"library":"","rest":"ver)"));
+}
+
+TEST_F(EditApiTest, KeepsHostileTextAsText) {
+  // Control characters, quotes and markup. The text of a graph is UTF-8; the name of a file, and
+  // the bytes of an attribute, need not be.
+  const std::string file = "\xff\"<b>.pbtxt";
+  WriteFile(File(file), R"(
+    node { name: "</script>\"\001\n" op: "Odd\"" input: "\"\177" device: "\""
+           attr { key: "k\"\n" value { s: "</script>\377\"" } } }
+    library { function { signature { name: "f\"\001" } node_def { name: "n\"" op: "Odd" } } })");
+  const std::unique_ptr<EditApi> api = Open(file);
+  ASSERT_NE(api, nullptr);
+  const Json page = Json::parse(*api->PageData(true));
+  const Json& edit = page["edit"];
+  EXPECT_EQ(edit["file"], "\ufffd\"<b>.pbtxt");
+  const Json node = {{"n", "</script>\"\x01\n"},
+                     {"op", "Odd\""},
+                     {"d", "\""},
+                     {"i", {"\"\x7f"}},
+                     {"a", {{"k\"\n", R"(s: "</script>\377\"")"}}}};
+  EXPECT_EQ(edit["nodes"], Json::array({node}));
+  EXPECT_EQ(edit["functions"][0]["nodes"][0]["n"], "n\"");
+  EXPECT_EQ(edit["ops"].back()["n"], "f\"\x01");
+  const Json check = Json::parse(Answer(*api, "check", {FloatNode("\\\"\\001", "Neg", {"</b>"})}));
+  // The body of the function has a problem of its own.
+  EXPECT_EQ(check["problems"][0], Json::array({0, "the graph has no node '</b>'"}));
+  EXPECT_EQ(ErrorJson("\xff\"\n"), "{\"error\":\"\ufffd\\\"\\n\"}");
 }
 
 // The page without a server has the attributes that another one asks the server to keep.
@@ -310,8 +343,7 @@ TEST_F(EditApiTest, DifferentiatesByEachTensor) {
       answer,
       R"({"nodes":[{"n":"gradients/OnesLike","op":"OnesLike","d":"","i":["z"],"a":{"T":"type: DT_FLOAT"}},
 {"n":"gradients/z/Neg","op":"Neg","d":"","i":["gradients/OnesLike"],"a":{"T":"type: DT_FLOAT"}},
-{"n":"gradients/y/Neg","op":"Neg","d":"","i":["gradients/z/Neg"],"a":{"T":"type: DT_FLOAT"}}],
-"gradients":["gradients/y/Neg",null,"gradients/z/Neg"]})");
+{"n":"gradients/y/Neg","op":"Neg","d":"","i":["gradients/z/Neg"],"a":{"T":"type: DT_FLOAT"}}],"gradients":["gradients/y/Neg",null,"gradients/z/Neg"]})");
   EXPECT_EQ(Answer("gradients", {kSource}, R"(,"of":1,"wrt":["x"])"),
             "INVALID_ARGUMENT: expected \"of\", a text");
   EXPECT_EQ(Answer("gradients", {kSource}, R"(,"of":"x","wrt":[1])"),
@@ -432,11 +464,15 @@ TEST_F(EditApiTest, ChecksAndRefusesFunctionsOfOtherTypes) {
     function { signature { name: "NoOp" } } })");
   const std::unique_ptr<EditApi> api = Open("f.pbtxt");
   EXPECT_EQ(Answer(*api, "check", {"name: 'call' op: 'typed'", "name: 'n' op: 'NoOp'"}),
-            R"({"types":[null,[],["float","<unknown>"],["float","<unknown>"],null,[],null,)"
-            "null],\n"
-            R"("problems":[[0,"the op is a function of the graph, which gradflow cannot call"],)"
-            R"([4,"the op is a function of the graph, which gradflow cannot call"]],
-"notes":[]})");
+            R"({"types":[null,
+[],
+["float","<unknown>"],
+["float","<unknown>"],
+null,
+[],
+null,
+null],"problems":[[0,"the op is a function of the graph, which gradflow cannot call"],
+[4,"the op is a function of the graph, which gradflow cannot call"]],"notes":[]})");
   EXPECT_EQ(Answer(*api, "run", {}, R"(,"function":1)"),
             "UNIMPLEMENTED: the types of function 'any' are those of its calls");
   EXPECT_EQ(Answer(*api, "run", {}, R"(,"function":3)"),

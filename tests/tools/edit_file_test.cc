@@ -421,11 +421,10 @@ TEST(EditFunctionJson, HasTheFieldsAsTextAndTheNodes) {
     node->add_input("x");
     node->add_input(name);
   }
-  EXPECT_EQ(EditFunctionJson(function, 9),
-            "{\"h\":\"signature {\\u000a  name: \\\"f\\\"\\u000a}\\u000a\",\"nodes\":["
-            R"({"n":"a","op":"Odd","d":"","i":["x","a"],"a":{}},)"
-            "\n"
-            R"({"n":"b","op":"Odd","d":"","i":["x","b"],"a":{}}]})");
+  EXPECT_EQ(EditFunctionJson(function, 9), R"({"h":"signature {\n  name: \"f\"\n}\n","nodes":[)"
+                                           R"({"n":"a","op":"Odd","d":"","i":["x","a"],"a":{}},)"
+                                           "\n"
+                                           R"({"n":"b","op":"Odd","d":"","i":["x","b"],"a":{}}]})");
 }
 
 }  // namespace

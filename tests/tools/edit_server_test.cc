@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <iterator>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <vector>
@@ -37,10 +38,10 @@ using ::gradflow::tools::EditOptions;
 using ::gradflow::tools::EditServer;
 using ::gradflow::tools::EditServerCounts;
 using ::gradflow::tools::EditServerOptions;
+using ::gradflow::tools::JsonText;
 using ::gradflow::tools::kMaxHeadBytes;
 using ::gradflow::tools::kMaxHeadLineBytes;
 using ::gradflow::tools::kMaxHeadLines;
-using ::gradflow::tools::Quoted;
 using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::EndsWith;
@@ -309,7 +310,7 @@ TEST_F(EditServerTest, AnswersErrorsAsJson) {
             R"(400 {"error":"FAILED_PRECONDITION)");
   EXPECT_EQ(post(std::string(10'001, ' ')),
             R"(413 {"error":"the body has 10001 bytes, but at most 10000 are allowed"})");
-  EXPECT_EQ(post(kEmptyGraph), "200 {\"types\":[],\n\"problems\":[],\n\"notes\":[]}");
+  EXPECT_EQ(post(kEmptyGraph), R"(200 {"types":[],"problems":[],"notes":[]})");
   EXPECT_EQ(get({{"Cookie", cookie_}}).Field("Content-Type"), "text/html; charset=utf-8");
 }
 
@@ -637,7 +638,7 @@ std::string EndlessRun() {
   return absl::StrCat("{\"base\":0,\"nodes\":[",
                       absl::StrJoin(nodes, ",",
                                     [](std::string* out, const std::string& node) {
-                                      absl::StrAppend(out, "{\"t\":", Quoted(node), "}");
+                                      absl::StrAppend(out, "{\"t\":", JsonText(node), "}");
                                     }),
                       "]}");
 }
@@ -712,7 +713,7 @@ TEST_F(EditServerTest, StopWaitsForNoReader) {
       std::string(kBytes, 'a'), "\" } } }");
   const HttpConnection reader(server_->port(), /*receive_buffer_bytes=*/4096);
   EXPECT_TRUE(reader.Send(CallText(
-      absl::StrCat("{\"base\":0,\"nodes\":[{\"t\":", Quoted(node), "}]}"), {}, "/api/cpp")));
+      absl::StrCat("{\"base\":0,\"nodes\":[{\"t\":", JsonText(node), "}]}"), {}, "/api/cpp")));
   const std::string begin = "HTTP/1.1 200 OK\r\n";
   EXPECT_EQ(reader.Receive(begin.size()), begin);
   Stop();

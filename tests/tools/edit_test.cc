@@ -14,6 +14,7 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <utility>
@@ -48,7 +49,7 @@ namespace {
 using ::gradflow::tools::EditApi;
 using ::gradflow::tools::EditLock;
 using ::gradflow::tools::EditOptions;
-using ::gradflow::tools::Quoted;
+using ::gradflow::tools::JsonText;
 using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::ElementsAre;
@@ -73,7 +74,7 @@ std::string Request(const std::vector<std::string>& items, const std::string& mo
   for (const std::string& item : items) {
     const bool is_raw = item[0] == '{' || absl::ascii_isdigit(item[0]);
     absl::StrAppend(&nodes, nodes.empty() ? "" : ",",
-                    is_raw ? item : absl::StrCat("{\"t\":", Quoted(item), "}"));
+                    is_raw ? item : absl::StrCat("{\"t\":", JsonText(item), "}"));
   }
   return absl::StrCat("{\"base\":", base, ",\"nodes\":[", nodes, "]", more, "}");
 }
@@ -110,13 +111,16 @@ TEST_F(EditTest, ChecksEachNode) {
                            attr { key: "T" value { type: DT_INT32 } })",
                         R"(name: "a" op: "Neg" input: "b")", R"(name: "b" op: "Neg" input: "a")"}));
   GRADFLOW_ASSERT_OK(result.status());
-  EXPECT_THAT(
-      *result,
-      AllOf(HasSubstr(R"({"types":[["float","<unknown>"],["float","<unknown>"],null,null,)"),
-            HasSubstr(R"([2,"input 1 is not connected"])"),
-            HasSubstr(R"([3,"the producer 'z' cannot run"])"),
-            HasSubstr("[4,\"node 'o' (Odd): op 'Odd' is not"), HasSubstr("[5,\"node 'i'"),
-            HasSubstr("[6,\"its inputs form a cycle")));
+  EXPECT_THAT(*result,
+              AllOf(HasSubstr(R"({"types":[["float","<unknown>"],
+["float","<unknown>"],
+null,
+null,
+)"),
+                    HasSubstr(R"([2,"input 1 is not connected"])"),
+                    HasSubstr(R"([3,"the producer 'z' cannot run"])"),
+                    HasSubstr("[4,\"node 'o' (Odd): op 'Odd' is not"), HasSubstr("[5,\"node 'i'"),
+                    HasSubstr("[6,\"its inputs form a cycle")));
 }
 
 TEST_F(EditTest, ReportsThePlaceOfMalformedRequests) {
@@ -381,7 +385,7 @@ TEST_F(EditTest, SavesUntouchedNodesByteForByte) {
   const std::unique_ptr<EditApi> api = Open("g.pb");
   const auto save = [&](const std::vector<std::string>& nodes, const std::string& file = "g.pb") {
     const absl::StatusOr<std::string> result =
-        api->Call("save", Request(nodes, absl::StrCat(",\"file\":", Quoted(file))));
+        api->Call("save", Request(nodes, absl::StrCat(",\"file\":", JsonText(file))));
     EXPECT_THAT(result.status(), IsOk());
     return ReadFile(File(file));
   };
@@ -789,10 +793,8 @@ TEST_F(EditTest, PagesHaveTheOtherFieldsOfNodes) {
   node.set_op("NoOp");
   EXPECT_EQ(tools::EditNodeJson(node, 100), R"({"n":"n","op":"NoOp","d":"","i":[],"a":{}})");
   node.mutable_experimental_debug_info()->add_original_node_names("o");
-  EXPECT_THAT(
-      tools::EditNodeJson(node, 100),
-      HasSubstr(
-          R"("m":"experimental_debug_info {\u000a  original_node_names: \"o\"\u000a}\u000a")"));
+  EXPECT_THAT(tools::EditNodeJson(node, 100),
+              HasSubstr(R"("m":"experimental_debug_info {\n  original_node_names: \"o\"\n}\n")"));
   NodeDef nested = node;
   nested.mutable_experimental_debug_info()
       ->GetReflection()
@@ -937,12 +939,12 @@ TEST_F(EditTest, PagesHaveTheBodiesOfFunctions) {
   WriteFile(File("f.pbtxt"), kFunctions);
   const std::string data = *Open("f.pbtxt")->PageData(true);
   // Without the definitions of the ops.
-  const size_t begin = data.find("\n\"functions\":[{");
+  const size_t begin = data.find("\"functions\":[{");
   ASSERT_NE(begin, std::string::npos);
   EXPECT_THAT(data.substr(begin),
-              AllOf(HasSubstr(R"("functions":[{"h":"signature {\u000a  name: \"f\")"),
+              AllOf(HasSubstr(R"("functions":[{"h":"signature {\n  name: \"f\")"),
                     HasSubstr(R"("n":"split","op":"Split","d":"","i":["axis:output:0","n:y:0"])"),
-                    HasSubstr(R"("library":"gradient {\u000a  function_name: \"f\")"),
+                    HasSubstr(R"("library":"gradient {\n  function_name: \"f\")"),
                     HasSubstr(R"("rest":"versions {)"), Not(HasSubstr("node_def"))));
 }
 
@@ -951,20 +953,25 @@ TEST_F(EditTest, ChecksTheBodiesOfFunctions) {
   const std::unique_ptr<EditApi> api = Open("f.pbtxt");
   const std::string result = *api->Call("check", Request({"0"}));
   // The graph; then arguments, nodes, results and control outputs of each function.
-  EXPECT_THAT(result,
-              HasSubstr(R"("types":[["float","<unknown>"],["float","[4]"],["float","[4]"],)"
-                        R"(["float","[2]","float","[2]"],["int32","[]"],null,null,[],null],)"));
+  EXPECT_THAT(result, HasSubstr(R"("types":[["float","<unknown>"],
+["float","[4]"],
+["float","[4]"],
+["float","[2]","float","[2]"],
+["int32","[]"],
+null,
+null,
+[],
+null],)"));
   EXPECT_THAT(result, AllOf(HasSubstr("[5,\"node 'sum' (AddV2): "), HasSubstr("[2]"),
                             HasSubstr("[8,\"the op is a function of the graph"),
                             HasSubstr("[6,\"the producer 'sum' cannot run\"]")));
   // A changed function: the sum reads the argument twice.
   const std::string changed =
       R"({"f":0,"nodes":[0,{"t":"name: \"sum\" op: \"AddV2\" input: \"a\" input: \"n:y:0\"","b":3,"k":["T"]}]},1)";
-  EXPECT_THAT(
-      *api->Call("check", WithFunctions(changed)),
-      AllOf(
-          HasSubstr(R"(["float","[4]"],["float","[4]"],["float","[4]"],["float","[4]"],[],null])"),
-          HasSubstr("\"notes\":[]")));
+  EXPECT_THAT(*api->Call("check", WithFunctions(changed)),
+              AllOf(HasSubstr("[\"float\",\"[4]\"],\n[\"float\",\"[4]\"],\n[\"float\",\"[4]\"],\n"
+                              "[\"float\",\"[4]\"],\n[],\nnull]"),
+                    HasSubstr("\"notes\":[]")));
   // A result of another type than its tensor.
   const std::string typed =
       R"({"f":0,"h":"signature { name: \"f\" input_arg { name: \"a\" type: DT_FLOAT } output_arg { name: \"a\" type: DT_INT32 } }
@@ -974,7 +981,7 @@ TEST_F(EditTest, ChecksTheBodiesOfFunctions) {
   const std::string polymorphic =
       R"({"f":1,"h":"signature { name: \"g\" input_arg { name: \"a\" type_attr: \"T\" } attr { name: \"T\" type: \"type\" } }","nodes":[0]})";
   EXPECT_THAT(*api->Call("check", WithFunctions(polymorphic)),
-              HasSubstr("{\"types\":[[\"float\",\"<unknown>\"],null,null],\n\"problems\":[]"));
+              HasSubstr("{\"types\":[[\"float\",\"<unknown>\"],\nnull,\nnull],\"problems\":[]"));
 }
 
 TEST_F(EditTest, RunsAndDifferentiatesTheBodyOfAFunction) {

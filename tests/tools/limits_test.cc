@@ -700,7 +700,7 @@ TEST_F(CommandLimitsTest, BenchReportsTheMedian) {
   AddConst("x", DT_FLOAT, {}, &graph);
   std::string json = Run({"bench", Write("graph.pb", graph), "--repeat", "2", "--json"}).out;
   const auto number = [&](const std::string& key) {
-    const size_t begin = json.find("\"" + key + "\": ") + key.size() + 4;
+    const size_t begin = json.find("\"" + key + "\":") + key.size() + 3;
     double value = -1;
     EXPECT_TRUE(absl::SimpleAtod(json.substr(begin, json.find(',', begin) - begin), &value));
     return value;

@@ -45,21 +45,23 @@ TEST(ReportTensor, HasStatisticsAndAPicture) {
   const float inf = std::numeric_limits<float>::infinity();
   std::string no_bins = "0";
   for (int i = 0; i < 15; ++i) no_bins += ",0";
-  EXPECT_EQ(JsonOf(AsTensor<float>({1, nan, 4, inf, -inf, inf}, {2, 3})),
-            "\"t\":\"float\",\"s\":[2,3],\"count\":6,\"nan\":1,\"pinf\":2,\"ninf\":1,\"min\":1,"
-            "\"max\":4,\"mean\":2.5,\"sd\":1.5,\"hist\":[1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,"
-            "0,0,0,0,0,0,0,0,0,0,0,1],\"first\":\"[1 nan 4][inf -inf inf]\","
-            "\"p\":[2,3,1,0,-1,255,-1,-1,-1]");
+  EXPECT_EQ(
+      JsonOf(AsTensor<float>({1, nan, 4, inf, -inf, inf}, {2, 3})),
+      R"({"t":"float","s":[2,3],"count":6,"nan":1,"pinf":2,"ninf":1,"min":1.0,"max":4.0,)"
+      R"("mean":2.5,"sd":1.5,"hist":[1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,)"
+      R"(0,0,0,1],"first":"[1 nan 4][inf -inf inf]","p":[2,3,1,0,-1,255,-1,-1,-1]})");
   EXPECT_EQ(JsonOf(AsTensor<tstring>({"a", "b\""})),
-            "\"t\":\"string\",\"s\":[2],\"count\":2,\"nan\":0,\"pinf\":0,\"ninf\":0,\"min\":null,"
-            "\"max\":null,\"mean\":null,\"sd\":null,\"hist\":[],\"first\":\"a b\\\\\\\"\"");
+            R"({"t":"string","s":[2],"count":2,"nan":0,"pinf":0,"ninf":0,"min":null,"max":null,)"
+            R"("mean":null,"sd":null,"hist":[],"first":"a b\\\""})");
   EXPECT_EQ(JsonOf(AsTensor<float>({nan})),
-            "\"t\":\"float\",\"s\":[1],\"count\":1,\"nan\":1,\"pinf\":0,\"ninf\":0,\"min\":null,"
-            "\"max\":null,\"mean\":null,\"sd\":null,\"hist\":[],\"first\":\"nan\","
-            "\"p\":[1,1,1,-1]");
+            R"({"t":"float","s":[1],"count":1,"nan":1,"pinf":0,"ninf":0,"min":null,"max":null,)"
+            R"("mean":null,"sd":null,"hist":[],"first":"nan","p":[1,1,1,-1]})");
   // A vector has a curve instead of a picture.
   EXPECT_THAT(JsonOf(AsTensor<float>({1, inf, 3}, {1, 3})),
-              EndsWith("\"first\":\"[1 inf 3]\",\"c\":[1,null,3]"));
+              EndsWith(R"("first":"[1 inf 3]","c":[1.0,null,3.0]})"));
+  // Six significant digits.
+  EXPECT_THAT(JsonOf(Tensor(0.1234567f)), HasSubstr(R"("min":0.123457,"max":0.123457,)"));
+  EXPECT_THAT(JsonOf(Tensor(-1234567.0)), HasSubstr(R"("min":-1234570.0,)"));
 }
 
 TEST(ReportTensor, ListsThe24FirstValuesAndThe16FirstSizes) {
@@ -175,14 +177,29 @@ TEST(RunJson, HasTheTimesFromTheFirstNode) {
       node_stats { node_name: "gradflow_report_1" thread_id: 9 all_start_nanos: 1300 }
       node_stats { node_name: "one more" thread_id: 9 all_start_nanos: 1499 } })",
                                                             &stats));
-  EXPECT_EQ(RunJson(graph, stats,
-                    {{"b", "\"x\":1"}, {"^a", ""}, {"none", ""}, {"?", ""}, {"a:3", "\"y\":2"}}),
-            "{\"total\":500,\"threads\":[\"main\\\"\",\"9\"],\"events\":["
-            "1,100,150,0,72,7,-1,0,500,1,0,0,0,200,210,0,0,0,2,300,300,1,0,0,-1,499,499,1,0,0],\n"
-            "\"labels\":[\"other\",\"one more\"],\n"
-            "\"outputs\":[{\"n\":1,\"o\":0,\"x\":1},\n{\"n\":0,\"o\":3,\"y\":2}]}");
+  EXPECT_EQ(
+      RunJson(graph, stats,
+              {{"b", R"({"x":1})"}, {"^a", ""}, {"none", ""}, {"?", ""}, {"a:3", R"({"y":2})"}}),
+      "{\"total\":500,\"threads\":[\"main\\\"\",\"9\"],\"events\":["
+      "1,100,150,0,72,7,-1,0,500,1,0,0,0,200,210,0,0,0,2,300,300,1,0,0,-1,499,499,1,0,0],"
+      "\"labels\":[\"other\",\"one more\"],"
+      "\"outputs\":[{\"n\":1,\"o\":0,\"x\":1},\n{\"n\":0,\"o\":3,\"y\":2}]}");
   EXPECT_EQ(RunJson(graph, StepStats(), {}),
-            "{\"total\":0,\"threads\":[],\"events\":[],\n\"labels\":[],\n\"outputs\":[]}");
+            R"({"total":0,"threads":[],"events":[],"labels":[],"outputs":[]})");
+}
+
+TEST(RunJson, KeepsHostileTextAsText) {
+  StepStats stats;
+  DeviceStepStats* const device = stats.add_dev_stats();
+  (*device->mutable_thread_names())[1] = "\"\xff\n";
+  NodeExecStats* const node = device->add_node_stats();
+  node->set_thread_id(1);
+  node->set_node_name("</script>\x01\"\\\x80");
+  EXPECT_EQ(RunJson(AnalyzedOf(""), stats, {}),
+            "{\"total\":0,\"threads\":[\"\\\"\ufffd\\n\"],\"events\":[-1,0,0,0,0,0],"
+            "\"labels\":[\"</script>\\u0001\\\"\\\\\ufffd\"],\"outputs\":[]}");
+  EXPECT_THAT(JsonOf(AsTensor<tstring>({"</script>\x01\"\xff"})),
+              HasSubstr(R"("first":"</script>\\001\\\"\\377")"));
 }
 
 }  // namespace

@@ -6,7 +6,10 @@
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
+#include <limits>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,15 +53,15 @@ AnalyzedGraph AnalyzeText(const std::string& text) {
   return AnalyzeGraph(*std::move(def), GraphLimits());
 }
 
-// The JSON of a graph, parsed by another parser.
-class Json {
+// The data of a page, parsed by another parser.
+class PageData {
  public:
-  explicit Json(const std::string& text) {
+  explicit PageData(const std::string& text) {
     const auto status = google::protobuf::util::JsonStringToMessage(text, &value_);
     EXPECT_TRUE(status.ok()) << status.ToString() << "\n" << text;
   }
-  explicit Json(const AnalyzedGraph& graph, const GraphJsonOptions& options = {})
-      : Json(GraphJson(graph, options)) {}
+  explicit PageData(const AnalyzedGraph& graph, const GraphJsonOptions& options = {})
+      : PageData(GraphJson(graph, options)) {}
 
   const Value& operator[](const std::string& key) const {
     return value_.struct_value().fields().at(key);
@@ -116,33 +119,64 @@ class Json {
   Value value_;
 };
 
-TEST(Json, QuotesAnyBytes) {
-  EXPECT_EQ(Quoted("a\"b\\c"), R"("a\"b\\c")");
-  EXPECT_EQ(Quoted(absl::string_view("\0\n\x1f", 3)), "\"\\u0000\\u000a\\u001f\"");
-  EXPECT_EQ(Quoted("</script>"), "\"</script>\"");
-  EXPECT_EQ(Quoted("h\u00e4 \u202e \U0001f600"), "\"h\u00e4 \u202e \U0001f600\"");
+TEST(JsonText, QuotesAnyBytes) {
+  const auto quoted = [](const std::string& text) { return JsonText(text); };
+  EXPECT_EQ(quoted("a\"b\\c"), R"("a\"b\\c")");
+  EXPECT_EQ(quoted(std::string("\0\n\x1f", 3)), R"("\u0000\n\u001f")");
+  EXPECT_EQ(quoted("</script>"), "\"</script>\"");
+  EXPECT_EQ(quoted("h\u00e4 \u202e \U0001f600"), "\"h\u00e4 \u202e \U0001f600\"");
   // Truncated, overlong, surrogate, too large, and a continuation alone.
   for (const char* bytes : {"\xc3", "\xe2\x82", "\xc0\xaf", "\xff", "\x80", "\xf5\x80\x80\x80"}) {
-    EXPECT_THAT(Quoted(bytes), HasSubstr("\ufffd")) << absl::CEscape(bytes);
+    EXPECT_THAT(quoted(bytes), HasSubstr("\ufffd")) << absl::CEscape(bytes);
   }
-  EXPECT_EQ(Quoted("\xed\xa0\x80"), "\"\ufffd\ufffd\ufffd\"");
-  EXPECT_EQ(Quoted("\xed\xbf\xbf"), "\"\ufffd\ufffd\ufffd\"");
-  EXPECT_EQ(Quoted("\xf4\x90\x80\x80"), "\"\ufffd\ufffd\ufffd\ufffd\"");
-  EXPECT_EQ(Quoted("\xe0\x9f\xbf"), "\"\ufffd\ufffd\ufffd\"");
-  EXPECT_EQ(Quoted("\xf0\x8f\xbf\xbf"), "\"\ufffd\ufffd\ufffd\ufffd\"");
-  EXPECT_EQ(Quoted("\xc3z"), "\"\ufffdz\"");
+  EXPECT_EQ(quoted("\xed\xa0\x80"), "\"\ufffd\ufffd\ufffd\"");
+  EXPECT_EQ(quoted("\xed\xbf\xbf"), "\"\ufffd\ufffd\ufffd\"");
+  EXPECT_EQ(quoted("\xf4\x90\x80\x80"), "\"\ufffd\ufffd\ufffd\ufffd\"");
+  EXPECT_EQ(quoted("\xe0\x9f\xbf"), "\"\ufffd\ufffd\ufffd\"");
+  EXPECT_EQ(quoted("\xf0\x8f\xbf\xbf"), "\"\ufffd\ufffd\ufffd\ufffd\"");
+  EXPECT_EQ(quoted("\xc3z"), "\"\ufffdz\"");
   // The first and last characters of each length, and those around surrogates.
   const std::string edges =
       " \x7f\xc2\x80\xdf\xbf\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xef\xbf\xbf\xf0\x90\x80\x80"
       "\xf4\x8f\xbf\xbf";
-  EXPECT_EQ(Quoted(edges), "\"" + edges + "\"");
+  EXPECT_EQ(quoted(edges), "\"" + edges + "\"");
 }
 
-TEST(Json, LimitsTextAtACharacter) {
-  EXPECT_EQ(ValidUtf8("abc", 3), "abc");
-  EXPECT_EQ(ValidUtf8("abcd", 3), "abc... (4 bytes)");
-  EXPECT_EQ(ValidUtf8("ab\u20ac", 4), "ab... (5 bytes)");
-  EXPECT_EQ(ValidUtf8("\xff", 10), "\ufffd");
+TEST(JsonText, HasExactNumbersInTheOrderOfTheirMembers) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(JsonText({{"z", std::numeric_limits<int64_t>::min()},
+                      {"a", std::numeric_limits<uint64_t>::max()},
+                      {"m", {0.1, kInf, -kInf, std::nan("")}}}),
+            R"({"z":-9223372036854775808,"a":18446744073709551615,"m":[0.1,null,null,null]})");
+}
+
+TEST(JsonArrayText, HasElementsOnLines) {
+  JsonArrayText empty;
+  EXPECT_EQ(empty.Finish(), "[]");
+  JsonArrayText array;
+  array.Add("a\xff");
+  array.AddText("[1,2]");
+  array.Add(nullptr);
+  EXPECT_EQ(array.Finish(), "[\"a\ufffd\",\n[1,2],\nnull]");
+}
+
+TEST(JsonObjectText, HasMembersInTheirOrder) {
+  JsonObjectText empty;
+  EXPECT_EQ(empty.Finish(), "{}");
+  JsonObjectText object;
+  object.AddText("b\"", "[1,2]");
+  object.Add("a\xff", "\xff");
+  EXPECT_EQ(object.Finish(), "{\"b\\\"\":[1,2],\"a\ufffd\":\"\ufffd\"}");
+}
+
+TEST(LimitedText, EndsWithACharacter) {
+  EXPECT_EQ(LimitedText("abc", 3), "abc");
+  EXPECT_EQ(LimitedText("abcd", 3), "abc... (4 bytes)");
+  EXPECT_EQ(LimitedText("ab\u20ac", 4), "ab... (5 bytes)");
+  EXPECT_EQ(LimitedText("\U0001f600\U0001f600", 7), "\U0001f600... (8 bytes)");
+  EXPECT_EQ(LimitedText("\U0001f600\U0001f600", 3), "... (8 bytes)");
+  // Bytes that begin no character do not count as its end.
+  EXPECT_EQ(LimitedText(std::string(9, '\x80'), 8), std::string(5, '\x80') + "... (9 bytes)");
 }
 
 TEST(GraphJson, HasNodesPinsShapesAndAttributes) {
@@ -157,7 +191,7 @@ TEST(GraphJson, HasNodesPinsShapesAndAttributes) {
   ops::Stack(root.WithOpName("stack"), {y, y});
   GraphJsonOptions options;
   options.title = "a graph";
-  const Json json(Analyze(root), options);
+  const PageData json(Analyze(root), options);
   EXPECT_EQ(json["format"].number_value(), 1);
   EXPECT_EQ(json["title"].string_value(), "a graph");
   EXPECT_FALSE(json["diff"].bool_value());
@@ -193,7 +227,7 @@ TEST(GraphJson, ShowsGraphsThatCannotRun) {
     node { name: "z" op: "Neg" input: "x" attr { key: "T" value { type: DT_FLOAT } } }
     node { name: "loop" op: "Neg" input: "loop" attr { key: "T" value { type: DT_FLOAT } } })");
   EXPECT_THAT(graph.problems, Not(IsEmpty()));
-  const Json json(graph);
+  const PageData json(graph);
   EXPECT_THAT(json.Texts("notes")[0], HasSubstr("NoSuchOp"));
   ASSERT_EQ(json.num_nodes(), 6);
   EXPECT_EQ(json.ExtraText(1, "e"), "the op is not registered");
@@ -208,7 +242,7 @@ TEST(GraphJson, ShowsGraphsThatCannotRun) {
 }
 
 TEST(GraphJson, TakesDuplicateNames) {
-  const Json json(AnalyzeText(R"(
+  const PageData json(AnalyzeText(R"(
     node { name: "a" op: "NoOp" } node { name: "a" op: "NoOp" }
     node { name: "b" op: "NoOp" input: "^a" })"));
   EXPECT_EQ(json.num_nodes(), 3);
@@ -241,7 +275,7 @@ TEST(ProducersFirst, KeepsTheOrderOfTheGraph) {
 }
 
 TEST(GraphJson, ShowsFunctions) {
-  const Json json(AnalyzeText(R"(
+  const PageData json(AnalyzeText(R"(
     node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }
     node { name: "call" op: "twice" input: "x" }
     library { function {
@@ -288,13 +322,13 @@ TEST(GraphJson, IsSmallForNodesWithManyOutputs) {
   EXPECT_THAT(graph.problems, IsEmpty());
   const std::string text = GraphJson(graph, {});
   EXPECT_LT(text.size(), 20000u);
-  const Json json(text);
+  const PageData json(text);
   EXPECT_EQ(json.Extra(0, "no").number_value(), 1 << 20);
   EXPECT_THAT(json.ExtraNumbers(0, "t"), SizeIs(128));
 }
 
 TEST(GraphJson, KeepsHostileTextAsText) {
-  const std::string name = "</script><b>\"'\\ \u202e";
+  const std::string name = "</script><b>\"'\\ \u202e\x01\n\x7f";
   GraphDef def;
   NodeDef* const node = def.add_node();
   node->set_name(name);
@@ -303,13 +337,30 @@ TEST(GraphJson, KeepsHostileTextAsText) {
   NodeDef* const long_node = def.add_node();
   long_node->set_name(std::string(30000, 'n'));
   long_node->set_op("NoOp");
-  const AnalyzedGraph graph = AnalyzeGraph(def, GraphLimits());
-  const std::string text = GraphJson(graph, {});
-  const Json json(text);
+  NodeDef* const invalid_node = def.add_node();
+  invalid_node->set_name("a\xff\xc3");
+  invalid_node->set_op("\x80\"");
+  invalid_node->set_device("\xed\xa0\x80");
+  FunctionDef* const function = def.mutable_library()->add_function();
+  function->mutable_signature()->set_name("f\xff\"");
+  function->mutable_signature()->add_input_arg()->set_name("\"\xff\n");
+  AnalyzedGraph graph = AnalyzeGraph(def, GraphLimits());
+  graph.problems.push_back("\"\xff");
+  GraphJsonOptions options;
+  options.title = "\xff</script>\"";
+  const std::string text = GraphJson(graph, options);
+  const PageData json(text);
   EXPECT_EQ(json.NodeName(0), name);
   EXPECT_EQ(json.OpName(0), "<!--");
   EXPECT_THAT(json.ExtraTexts(0, "a")[1], HasSubstr("\\377\\376</script>"));
   EXPECT_THAT(json.NodeName(1), HasSubstr("... (30000 bytes)"));
+  EXPECT_EQ(json.NodeName(2), "a\ufffd\ufffd");
+  EXPECT_EQ(json.OpName(2), "\ufffd\"");
+  EXPECT_EQ(json.ExtraText(2, "d"), "\ufffd\ufffd\ufffd");
+  EXPECT_EQ(json.NodeName(3), "\"\ufffd\n");
+  EXPECT_EQ(json["title"].string_value(), "\ufffd</script>\"");
+  EXPECT_EQ(json.Texts("notes").back(), "\"\ufffd");
+  EXPECT_THAT(text, HasSubstr("\"functions\":[[\"f\ufffd\\\"\",3,1]],"));
   // The page has none of it as markup.
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::string page, Page(text));
   EXPECT_THAT(page, Not(HasSubstr("<b>")));
@@ -561,7 +612,7 @@ TEST(GraphDiff, IsShownAsOneGraph) {
   GraphJsonOptions options;
   options.old_graph = &changed.before;
   options.diff = &changed.diff;
-  const Json json(changed.after, options);
+  const PageData json(changed.after, options);
   EXPECT_TRUE(json["diff"].bool_value());
   const int n = changed.after.def.node_size();
   ASSERT_EQ(json.num_nodes(), n + 1);
@@ -648,8 +699,8 @@ TEST(GraphJson, HasThisText) {
   options.edit = "{\"e\":2}";
   const std::string json = GraphJson(graph, options);
   EXPECT_EQ(NodesOf(json),
-            R"("functions":[["f",5,5],["g",10,0]],
-"nodes":[["c",0,[],{"a":[0,1,2,3],"v":4,"d":5,"t":[6,7]}],
+            R"("functions":[["f",5,5],
+["g",10,0]],"nodes":[["c",0,[],{"a":[0,1,2,3],"v":4,"d":5,"t":[6,7]}],
 ["p",1,[0,0],{"a":[8,1,9,10],"c":[0],"t":[6,11,6,11],"mo":[2]}],
 ["n",2,[1,1,1,0],{"a":[12,10,8,1],"t":[6,11],"ni":[2]}],
 ["o",3,[-1,2],{"a":[2,15],"c":[-1],"u":[13,14],"e":16}],
@@ -658,14 +709,32 @@ TEST(GraphJson, HasThisText) {
 ["m",3,[5,0,-1,0,-1,0],{"a":[20,21],"c":[5],"u":[18,19],"d":5}],
 ["r",6,[6,1],{"a":[8,22]}],
 ["s",6,[6,0],{"a":[8,23]}],
-["none",6,[-1,0],{"a":[8,6]}]],
-"strings":["dtype","DT_INT32","value",)"
-            R"("Tensor<type: int32 shape: [2] values: 1 2>","1 2","/cpu:0","int32","[2]","T",)"
-            R"("num","2","[]","N","none:2","^lost","3","the op is not registered","N * T","^u",)"
-            R"x("v","k","true","Ref(float)","L"],)x"
-            "\n"
-            R"("run":{"r":1},
-"edit":{"e":2}})"
+["none",6,[-1,0],{"a":[8,6]}]],"strings":[)"
+            R"("dtype",
+"DT_INT32",
+"value",
+"Tensor<type: int32 shape: [2] values: 1 2>",
+"1 2",
+"/cpu:0",
+"int32",
+"[2]",
+"T",
+"num",
+"2",
+"[]",
+"N",
+"none:2",
+"^lost",
+"3",
+"the op is not registered",
+"N * T",
+"^u",
+"v",
+"k",
+"true",
+)"
+            R"x("Ref(float)",
+"L"],"run":{"r":1},"edit":{"e":2}})x"
             "\n");
   EXPECT_THAT(json, AllOf(StartsWith("{\"format\":1,\"generator\":\"gradflow "),
                           HasSubstr(",\"title\":\"the title\",\"diff\":false,\"notes\":[\"")));
@@ -679,7 +748,7 @@ TEST(GraphJson, HasThisText) {
     EXPECT_THAT(json, HasSubstr(op));
   }
   EXPECT_EQ(NodesOf(GraphJson(AnalyzedGraph(), {})),
-            "\"functions\":[],\n\"nodes\":[],\n\"strings\":[]}\n");
+            "\"functions\":[],\"nodes\":[],\"strings\":[]}\n");
 }
 
 TEST(GraphJson, ListsTypesOfUpTo64Outputs) {
@@ -710,12 +779,16 @@ TEST(GraphJson, MarksNodesThatDiffer) {
   GraphJsonOptions options;
   options.old_graph = &changed.before;
   options.diff = &changed.diff;
-  EXPECT_EQ(NodesOf(GraphJson(changed.after, options)), R"("functions":[],
-"nodes":[["a",0,[1,0],{"d":2,"e":3,"k":3,"h":[0,1]}],
+  EXPECT_EQ(NodesOf(GraphJson(changed.after, options)),
+            R"("functions":[],"nodes":[)"
+            R"(["a",0,[1,0],{"d":2,"e":3,"k":3,"h":[0,1]}],
 ["new",1,[],{"e":3,"k":1}],
 ["gone",2,[],{"e":3,"k":2}],
-["gone too",3,[0,0,2,0,0,0],{"e":3,"k":2}]],
-"strings":["device:  -> d","input 0: gone -> new","d","the op is not registered"]}
+["gone too",3,[0,0,2,0,0,0],{"e":3,"k":2}]],"strings":[)"
+            R"("device:  -> d",
+"input 0: gone -> new",
+"d",
+"the op is not registered"]}
 )");
 }
 

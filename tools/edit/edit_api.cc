@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -19,7 +20,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "gradflow/core/op_def_util.h"
 #include "gradflow/core/registry.h"
@@ -280,48 +280,57 @@ class CheckJson {
   // Each note begins with `prefix`.
   void AddGraph(const AnalyzedGraph& graph, const std::string& prefix) {
     for (const auto& [node, text] : graph.node_problems) {
-      absl::StrAppend(&problems_, problems_.empty() ? "" : ",", "[", num_nodes_ + node, ",",
-                      Quoted(ValidUtf8(text, 4096)), "]");
+      problems_.Add(Json::array({num_nodes_ + node, LimitedText(text, 4096)}));
     }
     for (const std::string& problem : graph.problems) {
-      if (++num_notes_ > kMaxNotes) break;
-      absl::StrAppend(&notes_, notes_.empty() ? "" : ",",
-                      Quoted(ValidUtf8(absl::StrCat(prefix, problem), 4096)));
+      if (notes_.size() >= kMaxNotes) break;
+      notes_.push_back(LimitedText(absl::StrCat(prefix, problem), 4096));
     }
     for (int i = 0; i < graph.def.node_size(); ++i) {
       const Node* const node = i < static_cast<int>(graph.nodes.size()) ? graph.nodes[i] : nullptr;
-      std::string types = node == nullptr ? "null" : "[";
-      for (int o = 0; node != nullptr && o < std::min(node->num_outputs(), kMaxOutputs); ++o) {
-        absl::StrAppend(&types, o == 0 ? "" : ",", Quoted(DataTypeString(node->output_type(o))),
-                        ",", Quoted(ShapeText(node->output_shape(o))));
+      if (node == nullptr) {
+        AddUnknown(1);
+        continue;
       }
-      AddTypes(absl::StrCat(types, node == nullptr ? "" : "]"));
+      Json types = Json::array();
+      for (int o = 0; o < std::min(node->num_outputs(), kMaxOutputs); ++o) {
+        types.push_back(DataTypeString(node->output_type(o)));
+        types.push_back(ShapeText(node->output_shape(o)));
+      }
+      AddTypes(types);
     }
   }
   // Adds nodes of which nothing is known.
   void AddUnknown(int count) {
-    for (int i = 0; i < count; ++i) AddTypes("null");
+    for (int i = 0; i < count; ++i) AddTypes(nullptr);
   }
-  std::string Text() const {
-    return absl::StrCat("{\"types\":[", types_, "],\n\"problems\":[", problems_, "],\n\"notes\":[",
-                        notes_, "]}");
+  std::string Finish() {
+    JsonObjectText json;
+    json.AddText("types", types_.Finish());
+    json.AddText("problems", problems_.Finish());
+    json.Add("notes", notes_);
+    return json.Finish();
   }
 
  private:
-  static constexpr int kMaxNotes = 64;
+  static constexpr size_t kMaxNotes = 64;
 
-  void AddTypes(const std::string& types) {
-    absl::StrAppend(&types_, num_nodes_++ == 0 ? "" : ",", types);
+  void AddTypes(const Json& types) {
+    types_.Add(types);
+    ++num_nodes_;
   }
 
   int num_nodes_ = 0;
-  int num_notes_ = 0;
-  std::string types_;
-  std::string problems_;
-  std::string notes_;
+  JsonArrayText types_;
+  JsonArrayText problems_;
+  std::vector<std::string> notes_;
 };
 
 }  // namespace
+
+std::string ErrorJson(absl::string_view reason) {
+  return JsonText({{"error", std::string(reason)}});
+}
 
 absl::StatusOr<std::unique_ptr<EditApi>> EditApi::Make(const EditOptions& options) {
   std::unique_ptr<EditApi> api(new EditApi(options));
@@ -385,13 +394,10 @@ absl::StatusOr<std::string> EditApi::PageData(bool has_server) {
     const std::lock_guard<std::mutex> lock(mutex_);
     page = next_page_++;
   }
-  std::string edit =
-      absl::StrCat("{\"server\":", has_server ? "true" : "false", ",\"base\":", number,
-                   ",\"page\":", page, ",\"file\":", Quoted(ValidUtf8(file, 4096)), ",\"ops\":[");
-  bool is_first = true;
+  const size_t max_attr_bytes = has_server ? kMaxSentAttrBytes : std::numeric_limits<size_t>::max();
+  JsonArrayText ops;
   const auto add = [&](const std::string& name, const OpDef& def, OpKind kind) {
-    absl::StrAppend(&edit, is_first ? "" : ",\n", OpJson(name, def, kind, /*for_editing=*/true));
-    is_first = false;
+    ops.AddText(OpJson(name, def, kind, /*for_editing=*/true));
   };
   for (const OpRegistration* op : GlobalRegistry().Ops()) {
     add(op->def().name(), op->def(), OpKind::kRegistered);
@@ -400,20 +406,11 @@ absl::StatusOr<std::string> EditApi::PageData(bool has_server) {
     if (GlobalRegistry().FindOp(function.signature().name()) != nullptr) continue;
     add(function.signature().name(), function.signature(), OpKind::kFunction);
   }
-  edit += "],\n\"nodes\":[";
-  for (int i = 0; i < base->def.node_size(); ++i) {
-    absl::StrAppend(
-        &edit, i == 0 ? "" : ",\n",
-        EditNodeJson(base->def.node(i),
-                     has_server ? kMaxSentAttrBytes : std::numeric_limits<size_t>::max()));
-  }
-  edit += "],\n\"functions\":[";
-  const FunctionDefLibrary& library = base->def.library();
-  for (int f = 0; f < library.function_size(); ++f) {
-    absl::StrAppend(
-        &edit, f == 0 ? "" : ",\n",
-        EditFunctionJson(library.function(f),
-                         has_server ? kMaxSentAttrBytes : std::numeric_limits<size_t>::max()));
+  JsonArrayText nodes;
+  for (const NodeDef& node : base->def.node()) nodes.AddText(EditNodeJson(node, max_attr_bytes));
+  JsonArrayText functions;
+  for (const FunctionDef& function : base->def.library().function()) {
+    functions.AddText(EditFunctionJson(function, max_attr_bytes));
   }
   // The rest of the library and of the graph, for a file that the page writes itself.
   GraphDef rest = base->def;
@@ -425,12 +422,19 @@ absl::StatusOr<std::string> EditApi::PageData(bool has_server) {
     google::protobuf::TextFormat::PrintToString(rest.library(), &rest_of_library);
     rest.clear_library();
   }
-  const std::string text = GraphDefToText(rest);
-  absl::StrAppend(&edit, "],\n\"library\":", Quoted(rest_of_library), ",\"rest\":", Quoted(text),
-                  "}");
+  JsonObjectText edit;
+  edit.Add("server", has_server);
+  edit.Add("base", number);
+  edit.Add("page", page);
+  edit.Add("file", LimitedText(file, 4096));
+  edit.AddText("ops", ops.Finish());
+  edit.AddText("nodes", nodes.Finish());
+  edit.AddText("functions", functions.Finish());
+  edit.Add("library", rest_of_library);
+  edit.Add("rest", GraphDefToText(rest));
   GraphJsonOptions options;
   options.title = file;
-  options.edit = std::move(edit);
+  options.edit = edit.Finish();
   return GraphJson(AnalyzedGraph(), options);
 }
 
@@ -529,7 +533,7 @@ absl::StatusOr<std::string> EditApi::Image(const Value& request) {
   }
   AttrValue value;
   tensor.AsProtoTensorContent(value.mutable_tensor());
-  return absl::StrCat("{\"value\":", Quoted(AttrValueText(value)), "}");
+  return JsonText({{"value", AttrValueText(value)}});
 }
 
 void EditApi::Stop() {
@@ -574,7 +578,7 @@ absl::StatusOr<std::string> EditApi::Call(absl::string_view name, absl::string_v
   GRADFLOW_ASSIGN_OR_RETURN(
       const std::string program,
       CppProgram(graph.def, options_.path.empty() ? "graph" : FileName(options_.path), limits));
-  return absl::StrCat("{\"text\":", Quoted(program), "}");
+  return JsonText({{"text", program}});
 }
 
 absl::StatusOr<std::string> EditApi::Check(const EditedGraph& edited) const {
@@ -605,7 +609,7 @@ absl::StatusOr<std::string> EditApi::Check(const EditedGraph& edited) const {
     json.AddGraph(analyzed, absl::StrCat("function '",
                                          errors::Printable(function.signature().name()), "': "));
   }
-  return json.Text();
+  return json.Finish();
 }
 
 absl::StatusOr<std::string> EditApi::Run(const EditedGraph& edited, const Value& request) {
@@ -700,7 +704,9 @@ absl::StatusOr<std::string> EditApi::Run(const EditedGraph& edited, const Value&
       watchdog.Explain(session->RunCallable(handle, feeds, &outputs, &metadata)));
   std::vector<TensorReport> reports = nodes.Reports(outputs);
   for (size_t i = 0; i < feeds.size(); ++i) reports.push_back(ReportTensor(fed[i], feeds[i]));
-  return absl::StrCat("{\"run\":", RunJson(graph, metadata.step_stats(), reports), "}");
+  JsonObjectText json;
+  json.AddText("run", RunJson(graph, metadata.step_stats(), reports));
+  return json.Finish();
 }
 
 absl::StatusOr<std::string> EditApi::Save(const EditBase& base, const EditedGraph& graph,
@@ -737,7 +743,7 @@ absl::StatusOr<std::string> EditApi::Save(const EditBase& base, const EditedGrap
     other->Announce(address_).IgnoreError();
     locks_.emplace(path, *std::move(other));
   }
-  return absl::StrCat("{\"file\":", Quoted(name), ",\"bytes\":", content.size(), "}");
+  return JsonText({{"file", name}, {"bytes", content.size()}});
 }
 
 absl::Status EditApi::CheckOverwrite(const EditBase& base, int64_t page,
@@ -781,17 +787,18 @@ absl::StatusOr<std::string> EditApi::Differentiate(const EditedGraph& edited,
   if (result.library().function_size() != def.library().function_size()) {
     return errors::Unimplemented("the gradient adds functions; use `gradflow gradients`");
   }
-  std::string json = "{\"nodes\":[";
+  JsonArrayText nodes;
   for (int i = def.node_size(); i < result.node_size(); ++i) {
-    absl::StrAppend(&json, i == def.node_size() ? "" : ",\n",
-                    EditNodeJson(result.node(i), std::numeric_limits<size_t>::max()));
+    nodes.AddText(EditNodeJson(result.node(i), std::numeric_limits<size_t>::max()));
   }
-  json += "],\n\"gradients\":[";
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    absl::StrAppend(&json, i == 0 ? "" : ",",
-                    IsNoGradient(gradients[i]) ? "null" : Quoted(NameOf(gradients[i])));
+  Json names = Json::array();
+  for (const Output& gradient : gradients) {
+    names.push_back(IsNoGradient(gradient) ? Json() : Json(NameOf(gradient)));
   }
-  return absl::StrCat(json, "]}");
+  JsonObjectText json;
+  json.AddText("nodes", nodes.Finish());
+  json.Add("gradients", names);
+  return json.Finish();
 }
 
 }  // namespace gradflow::tools

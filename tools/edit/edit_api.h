@@ -37,6 +37,9 @@ struct EditOptions {
   FileAccess file_access = FileAccess::None();
 };
 
+// Returns the answer to a call that failed.
+std::string ErrorJson(absl::string_view reason);
+
 // Thread-safe. Requests are untrusted, and checked like graph files.
 class EditApi {
  public:

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -148,19 +149,19 @@ absl::Status MakeFunction(const FunctionDef& base, const Value& item, const Grap
                    origin);
 }
 
-// Returns the member of the fields of a node that EditNodeJson() has no member for; "" if the node
-// has none.
-std::string OtherFieldsJson(const NodeDef& node) {
-  if (!node.GetReflection()->GetUnknownFields(node).empty()) return ",\"m\":null";
-  if (!node.has_experimental_debug_info()) return "";
+// Adds the member "m" if a node has fields that no other member shows: their text, or null if some
+// of them have no text or the text is long.
+void AddOtherFields(const NodeDef& node, JsonObjectText* json) {
+  const bool has_unknown = !node.GetReflection()->GetUnknownFields(node).empty();
+  if (!has_unknown && !node.has_experimental_debug_info()) return;
   NodeDef other;
   *other.mutable_experimental_debug_info() = node.experimental_debug_info();
   const size_t size = other.ByteSizeLong();
   other.DiscardUnknownFields();
   std::string text;
-  const bool is_whole = other.ByteSizeLong() == size && size <= kMaxOtherBytes &&
+  const bool is_whole = !has_unknown && other.ByteSizeLong() == size && size <= kMaxOtherBytes &&
                         google::protobuf::TextFormat::PrintToString(other, &text);
-  return is_whole ? absl::StrCat(",\"m\":", Quoted(text)) : ",\"m\":null";
+  json->Add("m", is_whole ? Json(text) : Json());
 }
 
 // Returns whether two graphs are the same. Maps have no order.
@@ -277,22 +278,22 @@ absl::StatusOr<std::string> EditedFile(const EditBase& base, const EditedGraph& 
 }
 
 std::string EditNodeJson(const NodeDef& node, size_t max_attr_bytes) {
-  std::string json = absl::StrCat("{\"n\":", Quoted(node.name()), ",\"op\":", Quoted(node.op()),
-                                  ",\"d\":", Quoted(node.device()), ",\"i\":[");
-  for (int i = 0; i < node.input_size(); ++i) {
-    absl::StrAppend(&json, i == 0 ? "" : ",", Quoted(node.input(i)));
-  }
-  json += "],\"a\":{";
   std::map<absl::string_view, const AttrValue*> attrs;
   for (const auto& [name, value] : node.attr()) attrs.emplace(name, &value);
-  bool is_first = true;
+  // A Json would take quadratic time for a hostile node with many attributes.
+  JsonObjectText attr_texts;
   for (const auto& [name, value] : attrs) {
-    absl::StrAppend(&json, is_first ? "" : ",", Quoted(name), ":");
-    is_first = false;
-    absl::StrAppend(
-        &json, value->ByteSizeLong() > max_attr_bytes ? "null" : Quoted(AttrValueText(*value)));
+    attr_texts.Add(name,
+                   value->ByteSizeLong() > max_attr_bytes ? Json() : Json(AttrValueText(*value)));
   }
-  return absl::StrCat(json, "}", OtherFieldsJson(node), "}");
+  JsonObjectText json;
+  json.Add("n", node.name());
+  json.Add("op", node.op());
+  json.Add("d", node.device());
+  json.Add("i", node.input());
+  json.AddText("a", attr_texts.Finish());
+  AddOtherFields(node, &json);
+  return json.Finish();
 }
 
 std::string EditFunctionJson(const FunctionDef& function, size_t max_attr_bytes) {
@@ -302,11 +303,12 @@ std::string EditFunctionJson(const FunctionDef& function, size_t max_attr_bytes)
   header.DiscardUnknownFields();
   std::string text;
   google::protobuf::TextFormat::PrintToString(header, &text);
-  std::string json = absl::StrCat("{\"h\":", Quoted(text), ",\"nodes\":[");
-  for (int i = 0; i < function.node_def_size(); ++i) {
-    absl::StrAppend(&json, i == 0 ? "" : ",\n", EditNodeJson(function.node_def(i), max_attr_bytes));
-  }
-  return absl::StrCat(json, "]}");
+  JsonArrayText nodes;
+  for (const NodeDef& node : function.node_def()) nodes.AddText(EditNodeJson(node, max_attr_bytes));
+  JsonObjectText json;
+  json.Add("h", text);
+  json.AddText("nodes", nodes.Finish());
+  return json.Finish();
 }
 
 }  // namespace gradflow::tools

@@ -27,7 +27,6 @@
 #include "gradflow/core/status.h"
 #include "tools/edit/edit_access.h"
 #include "tools/edit/http_head.h"
-#include "tools/json.h"
 #include "tools/view/page.h"
 
 namespace gradflow::tools {
@@ -56,10 +55,6 @@ constexpr char kJson[] = "application/json";
 int HttpCode(const absl::Status& status) {
   if (absl::IsNotFound(status)) return 404;
   return absl::IsInternal(status) ? 500 : 400;
-}
-
-std::string ErrorJson(absl::string_view reason) {
-  return absl::StrCat("{\"error\":", Quoted(reason), "}");
 }
 
 // Returns the page, which may call this server.

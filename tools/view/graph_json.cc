@@ -4,15 +4,14 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "gradflow/core/attributes.h"
@@ -35,28 +34,22 @@ constexpr int kMaxOutputs = 64;
 class StringTable {
  public:
   int Id(absl::string_view text) {
-    std::string key = ValidUtf8(text, kMaxText);
+    std::string key = LimitedText(text, kMaxText);
     const auto [found, is_new] = ids_.emplace(std::move(key), static_cast<int>(texts_.size()));
     if (is_new) texts_.push_back(&found->first);
     return found->second;
   }
-  std::string Json() const {
-    return absl::StrCat(
-        "[",
-        absl::StrJoin(texts_, ",",
-                      [](std::string* out, const auto* text) { AppendQuoted(*text, out); }),
-        "]");
+  // Returns the table as an array.
+  std::string Text() const {
+    JsonArrayText texts;
+    for (const std::string* text : texts_) texts.Add(*text);
+    return texts.Finish();
   }
 
  private:
   std::unordered_map<std::string, int> ids_;
   std::vector<const std::string*> texts_;
 };
-
-// An array of numbers.
-std::string Numbers(const std::vector<int>& numbers) {
-  return absl::StrCat("[", absl::StrJoin(numbers, ","), "]");
-}
 
 // Returns the type of an argument as in the signature of an op: "T", "N * float".
 std::string ArgType(const OpDef::ArgDef& arg) {
@@ -71,16 +64,14 @@ std::string ArgType(const OpDef::ArgDef& arg) {
 }
 
 template <typename Args>
-std::string ArgsJson(const Args& args) {
-  std::string json = "[";
+Json ArgsJson(const Args& args) {
+  Json json = Json::array();
   for (const OpDef::ArgDef& arg : args) {
-    if (json.size() > 1) json += ",";
-    absl::StrAppend(&json, "[", Quoted(ValidUtf8(arg.name(), kMaxText)), ",",
-                    Quoted(ValidUtf8(ArgType(arg), kMaxText)), ",",
-                    Quoted(ValidUtf8(arg.description(), kMaxDoc)), ",", IsListArg(arg) ? 1 : 0,
-                    "]");
+    json.push_back(
+        Json::array({LimitedText(arg.name(), kMaxText), LimitedText(ArgType(arg), kMaxText),
+                     LimitedText(arg.description(), kMaxDoc), IsListArg(arg) ? 1 : 0}));
   }
-  return json + "]";
+  return json;
 }
 
 // Returns the first values of a constant as text: "Tensor<... values: 1 2...>" -> "1 2...".
@@ -106,32 +97,29 @@ class GraphWriter {
     std::vector<int> new_nodes(graph_.def.node_size());
     for (size_t i = 0; i < new_nodes.size(); ++i) new_nodes[i] = static_cast<int>(i);
     for (int i = 0; i < graph_.def.node_size(); ++i) {
-      AddNode(graph_, i, new_nodes, options_.diff == nullptr ? "" : ChangeOf(i));
+      AddNode(graph_, i, new_nodes, options_.diff == nullptr ? Json::object() : ChangeOf(i));
     }
     if (options_.diff != nullptr) AddRemovedNodes();
-    std::string functions = "[";
+    JsonArrayText functions;
     for (const FunctionDef& function : graph_.def.library().function()) {
-      if (functions.size() > 1) functions += ",";
       const int first = num_nodes_;
       AddFunction(function);
-      absl::StrAppend(&functions, "[", Quoted(ValidUtf8(function.signature().name(), kMaxText)),
-                      ",", first, ",", num_nodes_ - first, "]");
+      functions.Add(Json::array(
+          {LimitedText(function.signature().name(), kMaxText), first, num_nodes_ - first}));
     }
-    functions += "]";
-    std::string notes = "[";
-    for (const std::string& line : graph_.problems) {
-      if (notes.size() > 1) notes += ",";
-      AppendQuoted(line, &notes);
-    }
-    notes += "]";
-    const bool is_diff = options_.diff != nullptr;
-    return absl::StrCat(
-        "{\"format\":1,\"generator\":\"gradflow " GRADFLOW_VERSION_STRING "\",\"title\":",
-        Quoted(ValidUtf8(options_.title, kMaxText)), ",\"diff\":", is_diff ? "true" : "false",
-        ",\"notes\":", notes, ",\"ops\":[", ops_json_, "],\n\"functions\":", functions,
-        ",\n\"nodes\":[", nodes_json_, "],\n\"strings\":", strings_.Json(),
-        options_.run.empty() ? "" : ",\n\"run\":", options_.run,
-        options_.edit.empty() ? "" : ",\n\"edit\":", options_.edit, "}\n");
+    JsonObjectText json;
+    json.Add("format", 1);
+    json.Add("generator", "gradflow " GRADFLOW_VERSION_STRING);
+    json.Add("title", LimitedText(options_.title, kMaxText));
+    json.Add("diff", options_.diff != nullptr);
+    json.Add("notes", graph_.problems);
+    json.AddText("ops", ops_.Finish());
+    json.AddText("functions", functions.Finish());
+    json.AddText("nodes", nodes_.Finish());
+    json.AddText("strings", strings_.Text());
+    if (!options_.run.empty()) json.AddText("run", options_.run);
+    if (!options_.edit.empty()) json.AddText("edit", options_.edit);
+    return json.Finish() + "\n";
   }
 
  private:
@@ -151,31 +139,25 @@ class GraphWriter {
       OpKind kind = OpKind::kUnknown;
       if (def != nullptr) kind = OpKind::kFunction;
       if (GlobalRegistry().FindOp(op) != nullptr) kind = OpKind::kRegistered;
-      if (!ops_json_.empty()) ops_json_ += ",\n";
-      ops_json_ += OpJson(op, def == nullptr ? OpDef() : *def, kind);
+      ops_.AddText(OpJson(op, def == nullptr ? OpDef() : *def, kind));
     }
     return found->second;
   }
 
   // ---- Nodes: [name, op, [source, output, ...], {rest}] ----
 
-  void BeginNode(absl::string_view name, const std::string& op,
-                 const std::vector<int>& data_inputs) {
-    if (num_nodes_++ > 0) nodes_json_ += ",\n";
-    const int id = OpId(op);
-    nodes_json_ += "[";
-    AppendQuoted(ValidUtf8(name, kMaxText), &nodes_json_);
-    absl::StrAppend(&nodes_json_, ",", id, ",", Numbers(data_inputs));
-  }
-  // `rest` has the members that are not empty, each with a comma before it.
-  void EndNode(absl::string_view rest) {
-    if (!rest.empty()) absl::StrAppend(&nodes_json_, ",{", rest.substr(1), "}");
-    nodes_json_ += "]";
+  void WriteNode(absl::string_view name, const std::string& op, const std::vector<int>& data_inputs,
+                 Json rest) {
+    ++num_nodes_;
+    Json node = Json::array({LimitedText(name, kMaxText), OpId(op), data_inputs});
+    if (!rest.empty()) node.push_back(std::move(rest));
+    nodes_.Add(node);
   }
 
-  // Adds a node. `ids` are the positions of the nodes of its graph among all.
+  // Adds a node, whose last members are the members of `change`. `ids` has the position of each
+  // node of the graph in the document.
   void AddNode(const AnalyzedGraph& graph, int index, const std::vector<int>& ids,
-               absl::string_view change) {
+               const Json& change) {
     const NodeDef& def = graph.def.node(index);
     std::vector<int> data;
     std::vector<int> control;
@@ -190,73 +172,70 @@ class GraphWriter {
         control.push_back(id);
       }
     }
-    BeginNode(def.name(), def.op(), data);
-    std::string rest = AttrsJson(def);
-    if (!control.empty()) absl::StrAppend(&rest, ",\"c\":", Numbers(control));
-    if (!unknown.empty()) absl::StrAppend(&rest, ",\"u\":", Numbers(unknown));
-    if (!def.device().empty()) absl::StrAppend(&rest, ",\"d\":", strings_.Id(def.device()));
+    Json rest = NodeJson(def, control, unknown);
     const Node* const node = graph.nodes[index];
-    if (node != nullptr) rest += TypesJson(*node);
+    if (node != nullptr) AddTypes(*node, &rest);
     const auto problem = graph.node_problems.find(index);
-    if (problem != graph.node_problems.end()) {
-      absl::StrAppend(&rest, ",\"e\":", strings_.Id(problem->second));
-    }
-    EndNode(absl::StrCat(rest, change));
+    if (problem != graph.node_problems.end()) rest["e"] = strings_.Id(problem->second);
+    rest.update(change);
+    WriteNode(def.name(), def.op(), data, std::move(rest));
   }
 
-  // Returns the attributes that differ from their defaults, in the order of their names, and the
-  // value of a constant.
-  std::string AttrsJson(const NodeDef& def) {
+  // Returns the attributes that differ from their defaults, in the order of their names, the value
+  // of a constant, inputs and the device; members that would be empty are absent.
+  Json NodeJson(const NodeDef& def, const std::vector<int>& control,
+                const std::vector<int>& unknown) {
     std::vector<int> ids;
-    std::string value;
+    Json value;
     for (const auto& [name, attr] : OwnAttrs(def, FindDef(def.op()))) {
       const std::string summary = SummarizeAttrValue(*attr);
       ids.insert(ids.end(), {strings_.Id(name), strings_.Id(summary)});
-      if (def.op() == "Const" && name == "value") {
-        value = absl::StrCat(",\"v\":", strings_.Id(ValueText(summary)));
-      }
+      if (def.op() == "Const" && name == "value") value = strings_.Id(ValueText(summary));
     }
-    return ids.empty() ? value : absl::StrCat(",\"a\":", Numbers(ids), value);
+    Json json = Json::object();
+    if (!ids.empty()) json["a"] = ids;
+    if (!value.is_null()) json["v"] = value;
+    if (!control.empty()) json["c"] = control;
+    if (!unknown.empty()) json["u"] = unknown;
+    if (!def.device().empty()) json["d"] = strings_.Id(def.device());
+    return json;
   }
 
-  // Returns types and shapes of the outputs, and the sizes of arguments that are lists.
-  std::string TypesJson(const Node& node) {
+  // Adds types and shapes of the outputs, and the sizes of arguments that are lists.
+  void AddTypes(const Node& node, Json* json) {
     std::vector<int> types;
     for (int i = 0; i < std::min(node.num_outputs(), kMaxOutputs); ++i) {
       types.insert(types.end(), {strings_.Id(DataTypeString(node.output_type(i))),
                                  strings_.Id(ShapeText(node.output_shape(i)))});
     }
-    std::string json;
-    if (!types.empty()) absl::StrAppend(&json, ",\"t\":", Numbers(types));
-    if (node.num_outputs() > kMaxOutputs) absl::StrAppend(&json, ",\"no\":", node.num_outputs());
+    if (!types.empty()) (*json)["t"] = types;
+    if (node.num_outputs() > kMaxOutputs) (*json)["no"] = node.num_outputs();
     const OpDef& op = node.op_def();
     NameRangeMap inputs;
     NameRangeMap outputs;
-    if (!NameRangesForNode(node.def(), op, &inputs, &outputs).ok()) return json;
-    const auto append_sizes = [&](absl::string_view key, const auto& args,
-                                  const NameRangeMap& ranges) {
+    if (!NameRangesForNode(node.def(), op, &inputs, &outputs).ok()) return;
+    const auto add_sizes = [&](const char* key, const auto& args, const NameRangeMap& ranges) {
       if (std::none_of(args.begin(), args.end(), IsListArg)) return;
       std::vector<int> sizes;
       for (const OpDef::ArgDef& arg : args) {
         const auto range = ranges.find(arg.name());
         sizes.push_back(range == ranges.end() ? 0 : range->second.second - range->second.first);
       }
-      absl::StrAppend(&json, ",\"", key, "\":", Numbers(sizes));
+      (*json)[key] = sizes;
     };
-    append_sizes("ni", op.input_arg(), inputs);
-    append_sizes("mo", op.output_arg(), outputs);
-    return json;
+    add_sizes("ni", op.input_arg(), inputs);
+    add_sizes("mo", op.output_arg(), outputs);
   }
 
   // ---- Differences: k is 1 for added, 2 for removed, 3 for changed nodes; h has the changes ----
 
-  std::string ChangeOf(int node) {
-    if (options_.diff->old_of_new[node] < 0) return ",\"k\":1";
+  Json ChangeOf(int node) {
+    if (options_.diff->old_of_new[node] < 0) return {{"k", 1}};
     const std::vector<std::string>& changes = options_.diff->changes[node];
-    if (changes.empty()) return "";
+    if (changes.empty()) return Json::object();
     std::vector<int> ids;
     for (const std::string& change : changes) ids.push_back(strings_.Id(change));
-    return absl::StrCat(",\"k\":3,\"h\":", Numbers(ids));
+    return {{"k", 3}, {"h", ids}};
   }
 
   void AddRemovedNodes() {
@@ -268,7 +247,7 @@ class GraphWriter {
     }
     for (size_t i = 0; i < ids.size(); ++i) {
       if (options_.diff->new_of_old[i] < 0) {
-        AddNode(*options_.old_graph, static_cast<int>(i), ids, ",\"k\":2");
+        AddNode(*options_.old_graph, static_cast<int>(i), ids, {{"k", 2}});
       }
     }
   }
@@ -284,8 +263,7 @@ class GraphWriter {
       return std::pair(source.node < 0 ? -1 : first + source.node, source.output);
     };
     for (const OpDef::ArgDef& arg : signature.input_arg()) {
-      BeginNode(arg.name(), "_Arg", {});
-      EndNode(absl::StrCat(",\"a\":[", strings_.Id("T"), ",", strings_.Id(ArgType(arg)), "]"));
+      WriteNode(arg.name(), "_Arg", {}, TypeJson(arg));
     }
     for (const NodeDef& node : function.node_def()) {
       std::vector<int> data;
@@ -300,20 +278,21 @@ class GraphWriter {
           control.push_back(source);
         }
       }
-      BeginNode(node.name(), node.op(), data);
-      std::string rest = AttrsJson(node);
-      if (!control.empty()) absl::StrAppend(&rest, ",\"c\":", Numbers(control));
-      if (!unknown.empty()) absl::StrAppend(&rest, ",\"u\":", Numbers(unknown));
-      if (!node.device().empty()) absl::StrAppend(&rest, ",\"d\":", strings_.Id(node.device()));
-      EndNode(rest);
+      WriteNode(node.name(), node.op(), data, NodeJson(node, control, unknown));
     }
     for (const OpDef::ArgDef& result : signature.output_arg()) {
       const auto value = function.ret().find(result.name());
       std::pair<int, int> source = {-1, 0};
       if (value != function.ret().end()) source = resolve(value->second);
-      BeginNode(result.name(), "_Retval", {source.first, std::max(source.second, 0)});
-      EndNode(absl::StrCat(",\"a\":[", strings_.Id("T"), ",", strings_.Id(ArgType(result)), "]"));
+      WriteNode(result.name(), "_Retval", {source.first, std::max(source.second, 0)},
+                TypeJson(result));
     }
+  }
+
+  // Returns the type of an argument as the attribute T.
+  Json TypeJson(const OpDef::ArgDef& arg) {
+    const int name = strings_.Id("T");
+    return {{"a", {name, strings_.Id(ArgType(arg))}}};
   }
 
   const AnalyzedGraph& graph_;
@@ -321,8 +300,8 @@ class GraphWriter {
   std::unordered_map<std::string, const OpDef*> functions_;
   std::unordered_map<std::string, int> op_ids_;
   StringTable strings_;
-  std::string ops_json_;
-  std::string nodes_json_;
+  JsonArrayText ops_;
+  JsonArrayText nodes_;
   int num_nodes_ = 0;
 };
 
@@ -337,36 +316,37 @@ std::string AttrValueText(const AttrValue& value) {
 }
 
 std::string OpJson(const std::string& name, const OpDef& def, OpKind kind, bool for_editing) {
-  std::string attrs = "[";
-  for (const OpDef::AttrDef& attr : def.attr()) {
-    if (attrs.size() > 1) attrs += ",";
-    absl::StrAppend(&attrs, "[", Quoted(ValidUtf8(attr.name(), kMaxText)), ",",
-                    Quoted(ValidUtf8(attr.type(), kMaxText)), ",",
-                    attr.has_default_value()
-                        ? Quoted(ValidUtf8(SummarizeAttrValue(attr.default_value()), kMaxText))
-                        : "null",
-                    ",", Quoted(ValidUtf8(attr.description(), kMaxDoc)));
-    if (for_editing) {
-      std::vector<std::string> allowed;
-      for (const int type : attr.allowed_values().list().type()) {
-        allowed.push_back(Quoted(DataTypeString(static_cast<DataType>(type))));
-      }
-      for (const std::string& text : attr.allowed_values().list().s()) {
-        allowed.push_back(Quoted(ValidUtf8(text, kMaxText)));
-      }
-      absl::StrAppend(
-          &attrs, ",", attr.has_minimum() ? absl::StrCat(attr.minimum()) : "null", ",[",
-          absl::StrJoin(allowed, ","), "],",
-          attr.has_default_value() ? Quoted(AttrValueText(attr.default_value())) : "null");
+  Json attrs = Json::array();
+  for (const OpDef::AttrDef& def_attr : def.attr()) {
+    Json attr =
+        Json::array({LimitedText(def_attr.name(), kMaxText), LimitedText(def_attr.type(), kMaxText),
+                     nullptr, LimitedText(def_attr.description(), kMaxDoc)});
+    if (def_attr.has_default_value()) {
+      attr[2] = LimitedText(SummarizeAttrValue(def_attr.default_value()), kMaxText);
     }
-    attrs += "]";
+    if (for_editing) {
+      attr.push_back(def_attr.has_minimum() ? Json(def_attr.minimum()) : Json());
+      Json allowed = Json::array();
+      for (const int type : def_attr.allowed_values().list().type()) {
+        allowed.push_back(DataTypeString(static_cast<DataType>(type)));
+      }
+      for (const std::string& text : def_attr.allowed_values().list().s()) {
+        allowed.push_back(LimitedText(text, kMaxText));
+      }
+      attr.push_back(std::move(allowed));
+      attr.push_back(def_attr.has_default_value() ? Json(AttrValueText(def_attr.default_value()))
+                                                  : Json());
+    }
+    attrs.push_back(std::move(attr));
   }
-  return absl::StrCat("{\"n\":", Quoted(ValidUtf8(name, kMaxText)),
-                      ",\"k\":", static_cast<int>(kind),
-                      ",\"s\":", Quoted(ValidUtf8(def.summary(), kMaxDoc)),
-                      ",\"d\":", Quoted(ValidUtf8(def.description(), kMaxDoc)),
-                      ",\"i\":", ArgsJson(def.input_arg()), ",\"o\":", ArgsJson(def.output_arg()),
-                      ",\"a\":", attrs, "],\"f\":", def.is_stateful() ? 1 : 0, "}");
+  return JsonText({{"n", LimitedText(name, kMaxText)},
+                   {"k", static_cast<int>(kind)},
+                   {"s", LimitedText(def.summary(), kMaxDoc)},
+                   {"d", LimitedText(def.description(), kMaxDoc)},
+                   {"i", ArgsJson(def.input_arg())},
+                   {"o", ArgsJson(def.output_arg())},
+                   {"a", std::move(attrs)},
+                   {"f", def.is_stateful() ? 1 : 0}});
 }
 
 std::string GraphJson(const AnalyzedGraph& graph, const GraphJsonOptions& options) {

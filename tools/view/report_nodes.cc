@@ -1,14 +1,14 @@
 #include "tools/view/report_nodes.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <functional>
+#include <nlohmann/json.hpp>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
@@ -28,38 +28,40 @@ constexpr char kPrefix[] = "gradflow_report_";
 // Elements of a tensor that a report lists.
 constexpr int64_t kMaxListedValues = 24;
 
-// Returns a number of JSON, which has no NaN and no infinities.
-std::string JsonNumber(double value) { return std::isfinite(value) ? absl::StrCat(value) : "null"; }
+// Rounds to six significant digits, which the page shows, to keep its data small.
+double Rounded(double value) {
+  double rounded = 0;
+  return absl::SimpleAtod(absl::StrCat(value), &rounded) ? rounded : value;
+}
 
 std::string TensorJson(const Tensor& tensor, const ForEachIndex& for_each) {
   const TensorStats stats = ComputeTensorStats(tensor, for_each);
   constexpr int kMaxDims = 16;
   const auto dims = tensor.shape().dim_sizes();
   const size_t num_dims = std::min<size_t>(dims.size(), kMaxDims);
-  std::string json = absl::StrCat(
-      "\"t\":", Quoted(DataTypeString(tensor.dtype())), ",\"s\":[",
-      absl::StrJoin(dims.begin(), dims.begin() + num_dims, ","),
-      "],\"count\":", tensor.NumElements(), ",\"nan\":", stats.num_nan,
-      ",\"pinf\":", stats.num_positive_infinity, ",\"ninf\":", stats.num_negative_infinity,
-      ",\"min\":", JsonNumber(stats.min), ",\"max\":", JsonNumber(stats.max),
-      ",\"mean\":", JsonNumber(stats.mean), ",\"sd\":", JsonNumber(stats.stddev), ",\"hist\":[",
-      absl::StrJoin(stats.histogram, ","),
-      "],\"first\":", Quoted(ValidUtf8(tensor.SummarizeValue(kMaxListedValues), 2000)));
+  Json json = {{"t", DataTypeString(tensor.dtype())},
+               {"s", std::vector<int64_t>(dims.begin(), dims.begin() + num_dims)},
+               {"count", tensor.NumElements()},
+               {"nan", stats.num_nan},
+               {"pinf", stats.num_positive_infinity},
+               {"ninf", stats.num_negative_infinity},
+               {"min", Rounded(stats.min)},
+               {"max", Rounded(stats.max)},
+               {"mean", Rounded(stats.mean)},
+               {"sd", Rounded(stats.stddev)},
+               {"hist", stats.histogram},
+               {"first", LimitedText(tensor.SummarizeValue(kMaxListedValues), 2000)}};
   const std::vector<double> curve = MakeTensorCurve(tensor, for_each);
   const TensorPicture picture = curve.empty() ? MakeTensorPicture(tensor, stats) : TensorPicture();
   if (!curve.empty()) {
-    absl::StrAppend(&json, ",\"c\":[",
-                    absl::StrJoin(curve, ",",
-                                  [](std::string* out, double value) {
-                                    absl::StrAppend(out, JsonNumber(value));
-                                  }),
-                    "]");
+    Json& values = json["c"] = Json::array();
+    for (const double value : curve) values.push_back(Rounded(value));
   }
   if (!picture.levels.empty()) {
-    absl::StrAppend(&json, ",\"p\":[", picture.rows, ",", picture.columns, ",", picture.channels,
-                    ",", absl::StrJoin(picture.levels, ","), "]");
+    Json& values = json["p"] = Json::array({picture.rows, picture.columns, picture.channels});
+    for (const int level : picture.levels) values.push_back(level);
   }
-  return json;
+  return JsonText(json);
 }
 
 class ReportKernel final : public OpKernel {

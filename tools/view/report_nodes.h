@@ -13,8 +13,8 @@
 
 namespace gradflow::tools {
 
-// The name of a tensor, and what the page shows of it (OutputJson of web/src/data/format.ts,
-// without the node and its output).
+// The name of a tensor, and a JSON object of what the page shows of it (OutputJson of
+// web/src/data/format.ts, without the members "n" and "o").
 struct TensorReport {
   std::string name;
   std::string json;

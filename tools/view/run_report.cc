@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "gradflow/core/status.h"
 #include "gradflow/graph/tensor_id.h"
 #include "tools/json.h"
@@ -126,7 +126,7 @@ std::string RunJson(const AnalyzedGraph& graph, const StepStats& stats,
   absl::flat_hash_map<absl::string_view, int> index;
   for (int i = 0; i < graph.def.node_size(); ++i) index.emplace(graph.def.node(i).name(), i);
   std::map<uint32_t, int> threads;
-  std::vector<std::string> thread_names;
+  Json thread_names = Json::array();
   int64_t begin = std::numeric_limits<int64_t>::max();
   int64_t end = 0;
   // Other nodes than those that make the report.
@@ -138,16 +138,16 @@ std::string RunJson(const AnalyzedGraph& graph, const StepStats& stats,
       if (!is_run(node)) continue;
       if (threads.emplace(node.thread_id(), static_cast<int>(threads.size())).second) {
         const auto name = device.thread_names().find(node.thread_id());
-        thread_names.push_back(Quoted(ValidUtf8(
+        thread_names.push_back(LimitedText(
             name == device.thread_names().end() ? absl::StrCat(node.thread_id()) : name->second,
-            1000)));
+            1000));
       }
       begin = std::min(begin, node.all_start_nanos());
       end = std::max(end, node.all_start_nanos() + node.all_end_rel_nanos());
     }
   }
-  std::string events;
-  std::string labels;
+  std::vector<int64_t> events;
+  Json labels = Json::array();
   for (const DeviceStepStats& device : stats.dev_stats()) {
     for (const NodeExecStats& node : device.node_stats()) {
       if (!is_run(node)) continue;
@@ -159,27 +159,29 @@ std::string RunJson(const AnalyzedGraph& graph, const StepStats& stats,
         output_bytes += output.tensor_description().allocation_description().requested_bytes();
       }
       const int64_t start = node.all_start_nanos() - begin;
-      absl::StrAppend(&events, events.empty() ? "" : ",", found == index.end() ? -1 : found->second,
-                      ",", start, ",", start + node.all_end_rel_nanos(), ",",
-                      threads[node.thread_id()], ",", allocated, ",", output_bytes);
-      if (found == index.end()) {
-        absl::StrAppend(&labels, labels.empty() ? "" : ",",
-                        Quoted(ValidUtf8(node.node_name(), 1000)));
-      }
+      events.insert(events.end(), {found == index.end() ? -1 : found->second, start,
+                                   start + node.all_end_rel_nanos(), threads[node.thread_id()],
+                                   allocated, output_bytes});
+      if (found == index.end()) labels.push_back(LimitedText(node.node_name(), 1000));
     }
   }
-  std::string outputs;
+  JsonArrayText outputs;
   for (const auto& [name, json] : tensors) {
     const absl::StatusOr<TensorId> id = ParseTensorId(name);
     if (!id.ok() || id->IsControl()) continue;
     const auto found = index.find(id->node);
     if (found == index.end()) continue;
-    absl::StrAppend(&outputs, outputs.empty() ? "" : ",\n", "{\"n\":", found->second,
-                    ",\"o\":", id->index, ",", json, "}");
+    Json output = {{"n", found->second}, {"o", id->index}};
+    output.update(Json::parse(json));
+    outputs.Add(output);
   }
-  return absl::StrCat("{\"total\":", std::max<int64_t>(end - begin, 0), ",\"threads\":[",
-                      absl::StrJoin(thread_names, ","), "],\"events\":[", events,
-                      "],\n\"labels\":[", labels, "],\n\"outputs\":[", outputs, "]}");
+  JsonObjectText run;
+  run.Add("total", std::max<int64_t>(end - begin, 0));
+  run.Add("threads", thread_names);
+  run.Add("events", events);
+  run.Add("labels", labels);
+  run.AddText("outputs", outputs.Finish());
+  return run.Finish();
 }
 
 absl::StatusOr<std::string> ReportPage(const std::string& path, const AnalyzedGraph& graph,
