@@ -37,6 +37,13 @@
   (HWY_SSE2 | HWY_SSSE3 | HWY_AVX3_ZEN4 | HWY_AVX3_SPR | HWY_NEON_BF16 | HWY_SVE | HWY_SVE2 | \
    HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #endif
+// Every arm64 processor has NEON. A choice at run time would add the crypto extension, which
+// kernels do not use, as a target attribute; gcc then cannot inline vectors into implicit
+// constructors.
+#if defined(__aarch64__) && !defined(TOOLCHAIN_MISS_SYS_AUXV_H)
+#define TOOLCHAIN_MISS_SYS_AUXV_H
+#endif
+
 #include <hwy/detect_targets.h>
 // Highway 1.0 does not have these targets.
 #ifndef HWY_SSE2
@@ -44,13 +51,6 @@
 #define HWY_AVX3_ZEN4 0
 #define HWY_AVX3_SPR 0
 #define HWY_NEON_BF16 0
-#endif
-
-// Every arm64 processor has NEON. A choice at run time would add the crypto extension, which
-// kernels do not use, as a target attribute; gcc then cannot inline vectors into implicit
-// constructors.
-#if defined(__aarch64__) && !defined(TOOLCHAIN_MISS_SYS_AUXV_H)
-#define TOOLCHAIN_MISS_SYS_AUXV_H
 #endif
 
 #include <hwy/cache_control.h>
