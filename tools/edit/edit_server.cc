@@ -345,7 +345,7 @@ void EditServer::Impl::Move(const ConnectionPtr& connection, Group* group) {
 
 void EditServer::Impl::Close(const ConnectionPtr& connection) {
   // The group may hold the last other reference.
-  const ConnectionPtr kept = connection;
+  const ConnectionPtr kept = connection;  // NOLINT(performance-unnecessary-copy-initialization)
   if (!kept->is_open) return;
   kept->is_open = false;
   Error ignored;
