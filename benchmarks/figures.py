@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""The record of what the benchmarks measured.
+"""Maintains the record of benchmark results.
 
 usage: figures.py record PROGRAM RESULTS   add results in Google Benchmark's JSON format to the record
        figures.py write                    write the tables of docs/performance.md
-       figures.py check                    fail if these tables or the record differ from what `write` writes
+       figures.py check                    fail if `write` would change these tables or the record
 
 figures.jsonl, in JSON Lines, holds one value per line, so that a new figure changes one line. A line with "program" is
-a measurement: the program, the processor and what else the figures below it have in common. Instead of a program it may
-name a subject: "details" has costs of details of the code, and alternatives to it. Unknown fields are empty or missing.
-The "label" is a short name for the tables, instead of the processor.
+a measurement: the program, the processor and other fields that the figures below it share. Instead of a program, it may
+name a subject: "details" has the costs of details of the code and of alternatives. Unknown fields are empty or missing.
+The "label" is a short name that the tables show instead of the processor.
 
 Every other line is a figure of the measurement above it:
   case     what was measured
@@ -41,7 +41,7 @@ STANDARD_FIELDS = {
     "repetition_index", "threads", "iterations", "real_time", "cpu_time", "time_unit", "label",
 }  # fmt: skip
 MS_PER_UNIT = {"ns": 1e-6, "us": 1e-3, "ms": 1, "s": 1e3}
-# What Google Benchmark appends to a name.
+# The suffixes that Google Benchmark appends to a name.
 OPTIONS = re.compile(r"(/(iterations:\d+|repeats:\d+|min_time:[^/]*|process_time|real_time|manual_time))+$")
 NAME = re.compile(r"(.+)/(\d+)/([^/]+)")
 
@@ -93,7 +93,7 @@ def figures_of(results):
         name = OPTIONS.sub("", full_name)
         match = NAME.fullmatch(name)
         case, threads, who = (match[1], int(match[2]), match[3]) if match else (name, None, "ours")
-        # A program that measures both has the processor's time in its table for one thread.
+        # If a program measures both clocks, its table shows the CPU time for one thread.
         clock = "cpu_time" if threads == 1 and "/process_time" in full_name else "real_time"
         ms = run[clock] * MS_PER_UNIT[run["time_unit"]]
         times.setdefault((case, threads), {}).setdefault(who, []).append(ms)
@@ -120,7 +120,7 @@ def figures_of(results):
 
 
 def processor():
-    """Returns the model of the processor. Virtual machines may hide all but its numbers."""
+    """Returns the model of the processor. Virtual machines may hide all except the numbers of its family and model."""
     fields = dict(
         re.split(r"\s*:\s*", line, maxsplit=1)
         for line in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n\n")[0].splitlines()
@@ -135,24 +135,24 @@ def processor():
 
 
 def commit():
-    """Returns the commit of the sources; "" outside of a repository."""
+    """Returns the commit of the sources; "" outside a repository."""
     if not (ROOT / ".git").exists():
         return ""
 
     def git(*args):
         return subprocess.run(["git", "-C", ROOT, *args], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
 
-    # The record itself changes with each benchmark.
+    # Ignores the record itself, which changes with each benchmark.
     changes = git("status", "--porcelain", "--", ".", ":!benchmarks/figures.jsonl", ":!docs/performance.md")
     return git("rev-parse", "--short=12", "HEAD") + (" with changes" if changes else "")
 
 
 def add(measurements, new):
-    """Adds a measurement. Removes the figures that it replaces: those of the same cases on the same processor."""
+    """Adds a measurement. Replaces the figures of the same cases on the same processor."""
 
     def is_replaced(old):
         same = old["program"] == new["program"] and old["processor"] == new["processor"]
-        # The instructions of old figures may be unknown.
+        # Old figures may lack the instruction set.
         return same and old.get("simd", "") in ("", new.get("simd", ""))
 
     replaced = {(figure["case"], figure.get("threads")) for figure in new["figures"]}
@@ -164,7 +164,7 @@ def add(measurements, new):
         if header(old) == header(new):
             old["figures"] = sorted(old["figures"] + new["figures"], key=lambda f: (f["case"], f.get("threads") or 0))
             return
-    # After the others of the program.
+    # Inserts the measurement after the other measurements of the program.
     last = max((i for i, old in enumerate(measurements) if old["program"] == new["program"]), default=None)
     measurements.insert(len(measurements) if last is None else last + 1, new)
 
@@ -202,13 +202,13 @@ def cell(value):
 
 
 def joined(figures, kind, key):
-    """Returns the values of some numbers of threads; "" if there are none."""
+    """Returns the values of figures that differ in the number of threads; "" if there are none."""
     cells = [cell(figure.get(kind, {}).get(key)) for figure in figures]
     return ", ".join(text or "-" for text in cells) if any(cells) else ""
 
 
 def listed(figures, kind, keys):
-    """Returns the values of several keys in one text."""
+    """Returns the values of several keys as one text."""
     texts = {key: joined(figures, kind, key) for key in keys}
     return "; ".join(f"{key} {text}" for key, text in texts.items() if text)
 
@@ -240,11 +240,11 @@ def table(measurements):
     """Returns the table of a program. Rows of a case are adjacent; a row has all numbers of threads."""
     peers = keys_of(measurements, "ratios")
     figures = [figure for measurement in measurements for figure in measurement["figures"]]
-    # A ratio suffices where there is one.
+    # A ratio replaces the time of its peer.
     shown = {who for figure in figures for who in figure.get("ms", {}) if who not in figure.get("ratios", {})}
     contestants = [who for who in keys_of(measurements, "ms") if who in shown]
     counters = keys_of(measurements, "counters")
-    # Columns that are nearly empty are hard to read.
+    # Columns that are almost empty are hard to read.
     has_columns = len(peers) <= 4
     columns = ["Case", "Measured on", "Threads"]
     columns += ["ms" if who == "ours" else f"ms of {who}" for who in contestants] if has_columns else ["ms"]
@@ -269,13 +269,13 @@ def table(measurements):
             rows.setdefault(case, []).append(row)
     lines = [columns, ["---"] * len(columns)]
     for of_case in rows.values():
-        # A case is named once.
+        # The first row of a case names the case; the other rows leave the name empty.
         lines += [row if i == 0 else ["", *row[1:]] for i, row in enumerate(of_case)]
     return "".join("|" + "|".join(f" {text} " if text else " " for text in line) + "|\n" for line in lines)
 
 
 def sections(measurements):
-    """Returns what stands between the markers of the document."""
+    """Returns the text between the markers of the document."""
     programs = {}
     for measurement in measurements:
         programs.setdefault(measurement["program"], []).append(measurement)
@@ -288,7 +288,7 @@ def sections(measurements):
 
 
 def with_tables(document, measurements):
-    """Returns the document with its tables written anew."""
+    """Returns the document with updated tables."""
     if document.count(BEGIN) != 1 or document.count(END) != 1 or document.index(BEGIN) > document.index(END):
         raise Error(f"{DOCUMENT.name}: expected one line '{BEGIN.strip()}' and below it one line '{END.strip()}'")
     before, rest = document.split(BEGIN)

@@ -6,8 +6,8 @@
 namespace gradflow::benchmarks {
 
 void FillNormal(float* values, int64_t count, uint32_t seed, float mean) {
-  // A period of normal numbers, shifted by the seed. It is quick to make, and its length is no
-  // multiple of a number of channels.
+  // One period of normal numbers, shifted by the seed. It is quick to generate, and its length is
+  // not a multiple of common numbers of channels.
   static const std::vector<float>* const period = [] {
     auto* numbers = new std::vector<float>(65537);
     std::mt19937 random(1);

@@ -6,7 +6,8 @@
 
 namespace gradflow::benchmarks {
 
-// Fills in normally distributed floats of the given mean and a stddev of 1, the same on every call.
+// Fills `values` with normally distributed floats with the given mean and a stddev of 1. Every call
+// with the same arguments gives the same floats.
 void FillNormal(float* values, int64_t count, uint32_t seed, float mean = 0);
 
 }  // namespace gradflow::benchmarks

@@ -18,7 +18,7 @@
 namespace gradflow::benchmarks {
 namespace {
 
-// Adds what a result depends on, besides the machine, to the context of results in JSON.
+// Adds the versions and settings that affect results to the context of results in JSON.
 void AddContext() {
   benchmark::AddCustomContext("gradflow", GRADFLOW_VERSION_STRING);
   benchmark::AddCustomContext("simd", CurrentSimdTarget());
@@ -48,7 +48,7 @@ bool Initialize(int argc, char** argv, const char* name, bool* flag) {
       arguments.emplace_back(argv[i]);
     }
   }
-  // Google Benchmark keeps the pointer to the program's name.
+  // Google Benchmark keeps the pointer to the program name.
   std::vector<char*> pointers = {argv[0]};
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   int count = static_cast<int>(pointers.size());

@@ -13,14 +13,15 @@
 
 namespace gradflow::benchmarks {
 
-// Prints an error and ends the program: a benchmark that cannot run is a mistake in its program.
+// Prints an error and ends the program, because a benchmark that cannot run is a bug in the
+// program.
 void Check(const absl::Status& status);
 
-// Initializes Google Benchmark with defaults for few and noisy benchmarks, which the arguments may
-// override: repetitions are interleaved at random, so that other load of the machine affects all
-// alike. Sets *flag to true if `name`, such as "--all", is among the arguments. Reports a wrong
-// argument and returns false. The context of results in JSON has gradflow's version, its SIMD
-// target and the versions of its libraries.
+// Initializes Google Benchmark with defaults for few, noisy benchmarks. Repetitions are interleaved
+// at random, so that other load of the machine affects all benchmarks equally. Arguments override
+// the defaults. Sets *flag to true if `name`, such as "--all", is among the arguments. Reports an
+// invalid argument and returns false. The context of results in JSON contains gradflow's version,
+// its SIMD target and the versions of its libraries.
 //
 // `./dev bench --record` reads the case, the threads and the contestant from a benchmark's name:
 // "<case>/<threads>/<contestant>". The contestant is "ours" or a peer of the same case.
@@ -32,9 +33,10 @@ class Medians : public benchmark::BenchmarkReporter {
   bool ReportContext(const Context&) override { return true; }
   void ReportRuns(const std::vector<Run>& runs) override;
 
-  // Returns the time of an iteration; 0 if the benchmark was not run.
+  // Returns the median time of an iteration; 0 if the benchmark did not run.
   double Nanoseconds(const std::string& name) const { return Median(name); }
-  // Returns the CPU time of an iteration: that of the process, if the benchmark measures it.
+  // Returns the median CPU time of an iteration. If the benchmark measures process time, this is
+  // the CPU time of the whole process.
   double CpuNanoseconds(const std::string& name) const { return Median(name + "#cpu time"); }
   double Counter(const std::string& name, const std::string& counter) const {
     return Median(name + "#" + counter);
@@ -43,19 +45,18 @@ class Medians : public benchmark::BenchmarkReporter {
  private:
   double Median(const std::string& key) const;
 
-  // By the benchmark's name, and "name#counter".
+  // Keyed by the benchmark's name and by "name#counter".
   std::map<std::string, std::vector<double>> samples_;
 };
 
-// Writes the times of a program that measures them itself in Google Benchmark's JSON format, so
-// that
-// `./dev bench --record` reads the results of all programs alike.
+// Writes times in Google Benchmark's JSON format. Programs that measure times themselves use it, so
+// that `./dev bench --record` can read the results of all programs.
 class Results {
  public:
-  // Takes --benchmark_out=FILE from the arguments. Nothing is written without it.
+  // Removes --benchmark_out=FILE from the arguments. Without it, Write() does nothing.
   Results(int* argc, char** argv);
-  // Adds the time of a contestant ("ours" or a peer). Adds nothing for 0: the contestant did not
-  // run.
+  // Adds the time of a contestant ("ours" or a peer). Ignores times of 0, which mean that the
+  // contestant did not run.
   void Add(absl::string_view name, int threads, absl::string_view contestant, double seconds);
   // Writes the file, or prints an error and ends the program.
   void Write() const;

@@ -9,17 +9,18 @@
 
 namespace gradflow::benchmarks {
 
-// Lines with a measured value, the value that it is compared with, and its target.
+// Lines with a measured value, a reference value, and a target for their ratio.
 class Table {
  public:
   enum Bound { kAtMost, kAtLeast };
-  // Adds a line, such as "chain of Neg", "2 threads", 36, "ns a node". Adds none if no value was
-  // measured (0, unless `may_be_zero`).
+  // Adds a line, such as "chain of Neg", "2 threads", 36, "ns a node". Adds nothing if the value is
+  // 0, which means that nothing was measured, unless `may_be_zero`.
   void Add(absl::string_view what, absl::string_view where, double value, absl::string_view unit,
            bool may_be_zero = false);
-  // Adds value / to, which must be at most (at least) `target`, to the last line.
+  // Adds the ratio value / to and its target to the last line. The ratio must be at most or at
+  // least `target`.
   void Compare(absl::string_view with, double value, double to, Bound bound, double target);
-  // Compare() for the value itself.
+  // Adds a target for the value itself.
   void Expect(double value, Bound bound, double target);
   void Print() const;
 

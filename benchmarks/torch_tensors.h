@@ -1,4 +1,4 @@
-// Views of tensors for libtorch, where it is installed.
+// Views of tensors for libtorch, if it is installed.
 #ifndef GRADFLOW_BENCHMARKS_TORCH_TENSORS_H_
 #define GRADFLOW_BENCHMARKS_TORCH_TENSORS_H_
 
@@ -10,7 +10,7 @@
 
 namespace gradflow::benchmarks {
 
-// Returns a view of a tensor of floats or int32, which it keeps alive.
+// Returns a view of a float or int32 tensor. The view keeps the tensor alive.
 inline at::Tensor TorchTensor(const Tensor& tensor) {
   const auto sizes = tensor.shape().dim_sizes();
   return at::from_blob(
@@ -18,7 +18,8 @@ inline at::Tensor TorchTensor(const Tensor& tensor) {
       [tensor](void*) {}, tensor.dtype() == DT_FLOAT ? at::kFloat : at::kInt);
 }
 
-// Returns a runner that does not record for differentiation.
+// Returns a runner that calls `run` with `threads` threads of libtorch, without recording
+// operations for differentiation.
 template <typename F>
 Runner WithThreads(int threads, F run) {
   return [=] {

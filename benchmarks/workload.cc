@@ -65,7 +65,7 @@ Runner Read(int64_t count, int threads) {
   const Tensor a = NormalTensor({count}, 1);
   const char* const bytes = static_cast<const char*>(a.raw_data());
   return InParts(count, threads, [a, bytes](int64_t begin, int64_t end) {
-    // Several sums, so that none waits for another.
+    // Uses several sums, so that additions do not wait for each other.
     uint64_t sums[16] = {};
     for (int64_t i = begin; i + 32 <= end; i += 32) {
       uint64_t words[16];

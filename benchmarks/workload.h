@@ -1,4 +1,4 @@
-// Workloads of benchmark programs: an op in a session, and plain loops over memory to compare with.
+// Workloads of benchmark programs: an op in a session, and plain memory loops for comparison.
 #ifndef GRADFLOW_BENCHMARKS_WORKLOAD_H_
 #define GRADFLOW_BENCHMARKS_WORKLOAD_H_
 
@@ -19,17 +19,16 @@
 
 namespace gradflow::benchmarks {
 
-// One call is one run. Null if there is nothing to run.
+// Each call is one run. Null if there is nothing to run.
 using Runner = std::function<void()>;
 
-// Returns a tensor in the same kind of memory as a session's own, in huge pages where the system
-// has them.
+// Returns a tensor in the same kind of memory that sessions use: huge pages if the system has them.
 Tensor NewTensor(DataType dtype, const TensorShape& shape);
 // Returns normally distributed floats, the same on every call.
 Tensor NormalTensor(const TensorShape& shape, uint32_t seed);
 
 // Runs the node "op" of a graph through a session in steady state, on `threads` threads. Kernels
-// compute all their outputs, fetched or not.
+// compute all outputs, even outputs that are not fetched.
 Runner InSession(const Scope& scope, std::vector<std::pair<std::string, Tensor>> feeds,
                  int threads);
 

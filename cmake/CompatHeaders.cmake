@@ -4,8 +4,9 @@ include_guard(GLOBAL)
 
 # gradflow_expand_braces(<result> <text> <choice>)
 #
-# Sets <result> to "<expansion>|<choice>" for each text that the braces stand for, with the choice of
-# the last braces: "a/{b,c}.h" gives "a/b.h|b" and "a/c.h|c". A text without braces keeps <choice>.
+# Sets <result> to "<expansion>|<choice>" for each expansion of the braces. <choice> is the choice
+# of the last braces: "a/{b,c}.h" gives "a/b.h|b" and "a/c.h|c". A text without braces keeps
+# <choice>.
 function(gradflow_expand_braces result text choice)
   if(NOT text MATCHES "^([^{]*)[{]([^{}]*)[}](.*)$")
     set(${result} "${text}|${choice}" PARENT_SCOPE)
@@ -62,9 +63,9 @@ endfunction()
 #                                  KNOWN <header>... [TESTING])
 #
 # Writes the headers of TABLE to OUTPUT_DIR/forward and OUTPUT_DIR/missing. Writes headers of the
-# section [testing] only with TESTING. Leaves a file alone if its content stays the same. Removes other
-# files of OUTPUT_DIR. SOURCE_DIR has the headers that are files. The table may also forward to the
-# headers KNOWN. Sets these variables in the caller:
+# section [testing] only with TESTING. Does not touch a file whose content stays the same. Removes
+# other files of OUTPUT_DIR. SOURCE_DIR has the headers that are files. The table may also forward
+# to the headers KNOWN. Sets these variables in the caller:
 #
 #   compat_errors    the errors of the table, one per line; if there are any, writes and removes nothing
 #   compat_forwards  the paths in OUTPUT_DIR/forward
@@ -160,7 +161,7 @@ function(gradflow_generate_compat_headers)
     endforeach()
   endforeach()
 
-  # The targets of a header exist in each build that has the header.
+  # Checks that the targets of a header exist in each build that has the header.
   foreach(header IN LISTS forwards)
     set(number ${line_${header}})
     foreach(target IN LISTS targets_${header})

@@ -1,5 +1,5 @@
-# Finds LAPACKE, the C interface of LAPACK, which has no CMake package on Debian 12: LAPACKE_FOUND and
-# the target LAPACKE::LAPACKE. The BLAS is the caller's.
+# Finds LAPACKE, the C interface of LAPACK: LAPACKE_FOUND and the target LAPACKE::LAPACKE. Debian 12
+# has no CMake package for it. The caller links a BLAS.
 find_path(LAPACKE_INCLUDE_DIR lapacke.h)
 find_library(LAPACKE_LIBRARY lapacke)
 find_library(LAPACKE_LAPACK_LIBRARY lapack)

@@ -1,4 +1,4 @@
-# Finds SLEEF, which has no CMake package on Debian 12: SLEEF_FOUND and the target SLEEF::SLEEF.
+# Finds SLEEF: SLEEF_FOUND and the target SLEEF::SLEEF. Debian 12 has no CMake package for it.
 find_path(SLEEF_INCLUDE_DIR sleef.h)
 find_library(SLEEF_LIBRARY sleef)
 mark_as_advanced(SLEEF_INCLUDE_DIR SLEEF_LIBRARY)

@@ -1,5 +1,5 @@
-# Finds libwebp, which has no CMake package on Debian 12: WebP_FOUND and the targets WebP::webp and
-# WebP::webpdemux.
+# Finds libwebp: WebP_FOUND and the targets WebP::webp and WebP::webpdemux. Debian 12 has no CMake
+# package for it.
 find_path(WebP_INCLUDE_DIR webp/decode.h)
 find_library(WebP_LIBRARY webp)
 find_library(WebP_DEMUX_LIBRARY webpdemux)

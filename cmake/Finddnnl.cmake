@@ -1,5 +1,5 @@
-# Finds oneDNN: dnnl_FOUND, dnnl_VERSION and the target DNNL::dnnl. By hand, as the package file
-# of Debian 12 fails without OpenCL, which the library does not need.
+# Finds oneDNN: dnnl_FOUND, dnnl_VERSION and the target DNNL::dnnl. Debian 12's package file is not
+# used, because it fails without OpenCL, which the library does not need.
 find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.hpp)
 find_library(DNNL_LIBRARY dnnl)
 mark_as_advanced(DNNL_INCLUDE_DIR DNNL_LIBRARY)

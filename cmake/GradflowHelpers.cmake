@@ -2,32 +2,31 @@
 include_guard(GLOBAL)
 
 # Headers are included as "gradflow/<layer>/x.h", independent of the name of the checkout: the
-# build tree has links to the folders of the layers on its include path. Generated files must
-# not go through these links, which would write into the source tree; they have a separate tree
-# of the same form.
+# include path has links to the folders of the layers. Generated files have a separate tree of the
+# same form, because writing through these links would change the source tree.
 set(GRADFLOW_INCLUDE_DIR ${PROJECT_BINARY_DIR}/include)
 set(GRADFLOW_GEN_DIR ${PROJECT_BINARY_DIR}/gen)
 file(MAKE_DIRECTORY ${GRADFLOW_INCLUDE_DIR}/gradflow ${GRADFLOW_GEN_DIR}/gradflow/proto
                     ${GRADFLOW_GEN_DIR}/gradflow/ops)
-foreach(layer IN ITEMS proto core io codegen ops graph gradients runtime training compat
-                   testing)
+foreach(layer IN ITEMS proto core io codegen ops graph gradients runtime training
+                   saved_model c compat testing)
   file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${layer} ${GRADFLOW_INCLUDE_DIR}/gradflow/${layer}
        SYMBOLIC)
 endforeach()
 
-# Warnings are private to this build: no target links this one, so it reaches neither users nor
-# export files. See gradflow_target_defaults.
+# Warnings are private to this build: no target links this target, so users and export files do not
+# get it. See gradflow_target_defaults.
 add_library(gradflow_warnings INTERFACE)
-# False positives: gcc 12 reports moves of absl::InlinedVector, which every shape has, as uses of
-# uninitialized memory; in unity builds classes of a source may have members whose type is in the
-# source's anonymous namespace.
+# Disables two warnings with false positives. gcc 12 reports moves of absl::InlinedVector, which
+# every shape contains, as uses of uninitialized memory. In unity builds, the members of a class may
+# have types in the anonymous namespace of its source.
 target_compile_options(gradflow_warnings INTERFACE -Wall -Wextra
                                                    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
                                                    $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>
                                                    $<$<BOOL:${GRADFLOW_WERROR}>:-Werror>)
 
-# Faster builds of gradflow itself, where the tools are there. GCC's precompiled headers are cached
-# only if they are preprocessed in their place.
+# Makes builds of gradflow itself faster if the tools are installed. GCC's precompiled headers can
+# be cached only if they are preprocessed in place.
 set(GRADFLOW_FAST_LINK_OPTIONS)
 if(PROJECT_IS_TOP_LEVEL)
   find_program(GRADFLOW_CCACHE ccache)
@@ -36,7 +35,7 @@ if(PROJECT_IS_TOP_LEVEL)
         ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${GRADFLOW_CCACHE})
   endif()
   find_program(GRADFLOW_MOLD mold)
-  # A cross compiler does not find it.
+  # A cross compiler does not find mold.
   if(GRADFLOW_MOLD AND NOT CMAKE_CROSSCOMPILING)
     set(GRADFLOW_FAST_LINK_OPTIONS -fuse-ld=mold)
   endif()
@@ -48,12 +47,12 @@ endif()
 function(gradflow_target_defaults target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "NO_WARNINGS" "" "")
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
-  # Explicit, as Abseil's package requires C++14 only, which clang 14 would then use.
+  # Explicit, because Abseil's package requires only C++14, which clang 14 would then use.
   target_compile_features(${target} PUBLIC cxx_std_17)
-  # Results must not depend on whether the processor can fuse a product and a sum. Every layer
-  # computes some: conversions in core/, images in io/, folded constants in runtime/.
+  # Results must not depend on the processor's ability to fuse a product and a sum. Every layer
+  # computes numbers: conversions in core/, images in io/, folded constants in runtime/.
   target_compile_options(${target} PRIVATE -ffp-contract=off)
-  # Calls within the library are direct, also those of exported functions.
+  # Calls within the library are direct, including calls of exported functions.
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-semantic-interposition>)
   if(CMAKE_CXX_COMPILER_LAUNCHER)
     target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
@@ -67,19 +66,19 @@ endfunction()
 
 # gradflow_optimize_less(<target>)
 #
-# For code that takes longer to optimize than it ever saves.
+# For code whose optimization takes longer than it saves.
 function(gradflow_optimize_less target)
   target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<CXX_COMPILER_ID:GNU>>:-O1>)
 endfunction()
 
 # gradflow_layer_options(<target> [DEFAULT_VISIBILITY])
 #
-# The options of the objects of the library. A precompiled header takes the same ones.
+# Sets the options of the library's objects. Their precompiled header needs the same options.
 function(gradflow_layer_options target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "DEFAULT_VISIBILITY" "" "")
-  # A program that links the static library with --gc-sections contains only what it calls. No code
-  # reads errno after a mathematical function, or floating-point exceptions, for which compilers would
-  # not vectorize.
+  # A program that links the static library with --gc-sections contains only the functions that it
+  # calls. No code reads errno after a mathematical function or uses floating-point exceptions; both
+  # would prevent vectorization.
   target_compile_options(${target} PRIVATE -ffunction-sections -fdata-sections -fno-math-errno
                                            -fno-trapping-math)
   if(NOT arg_DEFAULT_VISIBILITY)
@@ -92,12 +91,12 @@ endfunction()
 #                [GENERATED_HDRS <file>...] [GENERATED_SRCS <file>...]
 #                [DEPS <layer>...] [PRIVATE_DEPS <target>...] [DEFAULT_VISIBILITY] [NO_WARNINGS])
 #
-# Declares the objects gradflow_<name>, a part of the library gradflow. HDRS and SRCS are
-# relative to the current folder. HDRS, also generated ones, are public: they install to
-# include/gradflow/<layer>/; LAYER is the current folder's name unless given. What they declare is
-# visible outside of the shared library where a `#pragma GCC visibility` around it says so.
-# Generated files are relative to ${GRADFLOW_GEN_DIR}/gradflow/<layer>. DEPS are the layers below,
-# PRIVATE_DEPS the packages that the sources need besides those of gradflow::headers.
+# Declares the objects gradflow_<name>, a part of the library gradflow. HDRS and SRCS are relative
+# to the current folder. HDRS and GENERATED_HDRS are public: they install to
+# include/gradflow/<layer>/. LAYER defaults to the name of the current folder. The shared library
+# exports the declarations that are inside a `#pragma GCC visibility`. Generated files are relative
+# to ${GRADFLOW_GEN_DIR}/gradflow/<layer>. DEPS are the layers that it uses. PRIVATE_DEPS are the
+# packages that the sources need in addition to the packages of gradflow::headers.
 function(gradflow_layer)
   cmake_parse_arguments(PARSE_ARGV 0 arg "DEFAULT_VISIBILITY;NO_WARNINGS" "NAME;LAYER"
                         "HDRS;SRCS;GENERATED_HDRS;GENERATED_SRCS;DEPS;PRIVATE_DEPS")
@@ -138,19 +137,19 @@ endfunction()
 # gradflow_library(NAME <name> [ALWAYS_STATIC] OBJECTS <object>... [LIBS <library>...]
 #                  [DEPS <target>...] [PRIVATE_DEPS <target>...])
 #
-# Declares a library for users, gradflow::<name>, from objects that are compiled once. There are
-# two targets, gradflow_<name>_static and gradflow_<name>_shared; gradflow::<name> is the one that
-# BUILD_SHARED_LIBS selects, also after find_package(gradflow). LIBS are other libraries declared by
-# this function, DEPS and PRIVATE_DEPS other targets. With ALWAYS_STATIC both are static and differ only
-# in the libraries they link. The other target is built on demand (tests link the static one, which
-# has no hidden symbols), and installed with GRADFLOW_BUILD_BOTH.
+# Declares a library for users, gradflow::<name>, from objects that are compiled once. There are two
+# targets, gradflow_<name>_static and gradflow_<name>_shared. BUILD_SHARED_LIBS selects the target
+# of gradflow::<name>, even after find_package(gradflow). LIBS are other libraries declared by this
+# function, DEPS and PRIVATE_DEPS are other targets. With ALWAYS_STATIC both targets are static and
+# differ only in the libraries that they link. The other target is built on demand and installed
+# with GRADFLOW_BUILD_BOTH. Tests link the static target, which has no hidden symbols.
 function(gradflow_library)
   cmake_parse_arguments(PARSE_ARGV 0 arg "ALWAYS_STATIC" "NAME" "OBJECTS;LIBS;DEPS;PRIVATE_DEPS")
   foreach(kind IN ITEMS static shared)
     set(target gradflow_${arg_NAME}_${kind})
     if(kind STREQUAL "shared" AND NOT arg_ALWAYS_STATIC)
       add_library(${target} SHARED ${arg_OBJECTS})
-      # Drops packages' libraries that are not used.
+      # Drops unused libraries of packages.
       target_link_options(${target} PRIVATE LINKER:--as-needed ${GRADFLOW_FAST_LINK_OPTIONS})
     else()
       add_library(${target} STATIC ${arg_OBJECTS})
@@ -166,13 +165,14 @@ function(gradflow_library)
                  VERSION ${PROJECT_VERSION}
                  SOVERSION ${GRADFLOW_SOVERSION})
     if(libs)
-      # A program may use this library alone, whose own libraries are beside it.
+      # A program may link only this library; its dependencies are in the same folder.
       set_property(TARGET ${target} APPEND PROPERTY INSTALL_RPATH "$ORIGIN")
     endif()
     if(arg_NAME STREQUAL "gradflow")
       set_target_properties(${target} PROPERTIES OUTPUT_NAME gradflow)
     elseif(arg_ALWAYS_STATIC AND kind STREQUAL "shared")
-      # A separate folder in the build tree; only one of the two is installed.
+      # Uses a separate folder in the build tree, because both targets have the same file name. Only
+      # one of the two is installed.
       set_target_properties(${target} PROPERTIES ARCHIVE_OUTPUT_DIRECTORY shared)
     endif()
     if(NOT kind IN_LIST GRADFLOW_KINDS)
@@ -221,7 +221,8 @@ function(gradflow_test)
   gradflow_executable(NAME ${arg_NAME} SRCS ${arg_SRCS} DEPS ${arg_DEPS} GTest::gmock
                       GTest::gtest_main)
   gradflow_compile_fast(${arg_NAME})
-  # Limited so that a compiler needs about a gigabyte. The sources share most instantiations.
+  # The batch size is limited so that a compiler needs about a gigabyte of memory. The sources of a
+  # batch share most instantiations.
   set_target_properties(${arg_NAME} PROPERTIES UNITY_BUILD_BATCH_SIZE 8)
   if(GRADFLOW_PRECOMPILE_HEADERS AND NOT arg_OWN_HEADERS)
     target_precompile_headers(${arg_NAME} REUSE_FROM gradflow_precompiled)
@@ -247,8 +248,8 @@ endfunction()
 
 # gradflow_benchmark(NAME <target> SRCS <file>... [DEPS <target>...] [SMOKE <argument>...])
 #
-# Declares a benchmark program, which is built on demand: also by CTest, which runs it briefly with
-# the arguments SMOKE.
+# Declares a benchmark program that is built on demand. CTest also builds it, and runs it briefly
+# with the arguments SMOKE.
 function(gradflow_benchmark)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME" "SRCS;DEPS;SMOKE")
   gradflow_executable(NAME ${arg_NAME} SRCS ${arg_SRCS} DEPS ${arg_DEPS} benchmark::benchmark)

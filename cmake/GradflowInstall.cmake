@@ -1,8 +1,9 @@
 # Installation, for find_package(gradflow) and pkg-config. find_package also finds the build tree,
 # with gradflow_DIR set to it.
 #
-# There are three components, each a package of GradflowPackages.cmake: runtime, the shared
-# libraries; dev, the files for compiling against them; tools, the command line.
+# There are four components, and GradflowPackages.cmake makes a package of each: runtime, the shared
+# libraries; dev, the files for compiling against them; tools, the command line; tensorflow_c, the C
+# API, in separate folders, because TensorFlow has files of the same names.
 include_guard(GLOBAL)
 include(CMakePackageConfigHelpers)
 
@@ -42,18 +43,20 @@ endforeach()
 set(config_files ${PROJECT_BINARY_DIR}/gradflowConfig.cmake
                  ${PROJECT_BINARY_DIR}/gradflowConfigVersion.cmake
                  ${PROJECT_SOURCE_DIR}/cmake/Finddnnl.cmake
+                 ${PROJECT_SOURCE_DIR}/cmake/FindFarmHash.cmake
                  ${PROJECT_SOURCE_DIR}/cmake/FindLAPACKE.cmake
+                 ${PROJECT_SOURCE_DIR}/cmake/FindRE2.cmake
                  ${PROJECT_SOURCE_DIR}/cmake/FindSLEEF.cmake
                  ${PROJECT_SOURCE_DIR}/cmake/FindWebP.cmake
                  ${PROJECT_SOURCE_DIR}/cmake/GradflowOps.cmake)
 if(TARGET gradflow_testing_${GRADFLOW_KIND})
-  # Tests link the same archive with either library.
+  # Tests link the same archive with the static or the shared library.
   gradflow_install_targets(testing gradflow_testing_${GRADFLOW_KIND})
   list(APPEND config_files ${PROJECT_SOURCE_DIR}/cmake/GradflowTesting.cmake
        ${PROJECT_SOURCE_DIR}/cmake/GradflowGoldenTest.cc.in)
 endif()
 if(TARGET gradflow_generate_ops)
-  # The command line has its own file, as its package may not be installed.
+  # The command line has its own file, because its package may not be installed.
   gradflow_install_targets(cli gradflow_cli)
   install(
     TARGETS gradflow_generate_ops
@@ -79,7 +82,7 @@ configure_package_config_file(cmake/gradflowConfig.cmake.in
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/gradflowConfigVersion.cmake
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${config_files} DESTINATION ${config_dir} COMPONENT dev)
-# In a build tree they are in the folder of the configuration, too.
+# A build tree also has these files in the folder of the configuration.
 foreach(file IN LISTS config_files)
   cmake_path(GET file PARENT_PATH folder)
   if(NOT folder STREQUAL PROJECT_BINARY_DIR)
@@ -105,6 +108,10 @@ set(GRADFLOW_PC_BLAS)
 if(GRADFLOW_BLAS)
   list(JOIN BLAS_LIBRARIES " " GRADFLOW_PC_BLAS)
 endif()
+set(GRADFLOW_PC_ICU)
+if(GRADFLOW_ICU)
+  set(GRADFLOW_PC_ICU " -licuuc -licudata")
+endif()
 set(GRADFLOW_PC_ONEDNN)
 if(GRADFLOW_ONEDNN)
   set(GRADFLOW_PC_ONEDNN " -ldnnl")
@@ -119,3 +126,28 @@ endif()
 configure_file(cmake/gradflow-tensorflow.pc.in ${PROJECT_BINARY_DIR}/gradflow-tensorflow.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/gradflow-tensorflow.pc DESTINATION ${pkgconfig_dir} COMPONENT dev)
 install(FILES ${PROJECT_BINARY_DIR}/gradflow.pc DESTINATION ${pkgconfig_dir} COMPONENT dev)
+
+# The C API, with its own folder of pkg-config files.
+if(TARGET gradflow_tensorflow_c_shared)
+  set(GRADFLOW_C_LIBDIR ${CMAKE_INSTALL_LIBDIR}/gradflow/tensorflow)
+  set(GRADFLOW_C_INCLUDEDIR ${CMAKE_INSTALL_INCLUDEDIR}/gradflow/tensorflow_c)
+  get_target_property(GRADFLOW_C_VERSION gradflow_tensorflow_c_shared VERSION)
+  install(
+    TARGETS gradflow_tensorflow_c_shared gradflow_tensorflow_c_headers
+    EXPORT gradflow-tensorflow_c
+    LIBRARY DESTINATION ${GRADFLOW_C_LIBDIR} COMPONENT tensorflow_c NAMELINK_COMPONENT tensorflow_c
+    FILE_SET HEADERS DESTINATION ${GRADFLOW_C_INCLUDEDIR} COMPONENT tensorflow_c)
+  foreach(suffix IN ITEMS "" .2)
+    install(FILES $<TARGET_FILE_DIR:gradflow_tensorflow_c_shared>/libtensorflow_framework.so${suffix}
+            DESTINATION ${GRADFLOW_C_LIBDIR} COMPONENT tensorflow_c)
+  endforeach()
+  export(EXPORT gradflow-tensorflow_c NAMESPACE gradflow::
+         FILE ${PROJECT_BINARY_DIR}/gradflow-tensorflow_c-targets.cmake)
+  install(EXPORT gradflow-tensorflow_c NAMESPACE gradflow::
+          FILE gradflow-tensorflow_c-targets.cmake DESTINATION ${config_dir} COMPONENT tensorflow_c)
+  cmake_path(RELATIVE_PATH prefix BASE_DIRECTORY /prefix/${GRADFLOW_C_LIBDIR}/pkgconfig
+             OUTPUT_VARIABLE GRADFLOW_C_PREFIX_FROM_PC)
+  configure_file(cmake/tensorflow.pc.in ${PROJECT_BINARY_DIR}/tensorflow.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/tensorflow.pc DESTINATION ${GRADFLOW_C_LIBDIR}/pkgconfig
+          COMPONENT tensorflow_c)
+endif()

@@ -18,8 +18,8 @@ endfunction()
 # gradflow_add_plugin(<target> <source>...)
 #
 # Declares a plugin, a shared library <target>.so that programs and the command line load at run
-# time (see gradflow/io/plugin.h). It does not link gradflow but uses the loading program's: a static
-# copy would be a second registry in one program.
+# time (see gradflow/io/plugin.h). If gradflow is static, the plugin does not link it but uses the
+# library of the loading program, because a static copy would give the program a second registry.
 function(gradflow_add_plugin target)
   add_library(${target} MODULE ${ARGN})
   set_target_properties(${target} PROPERTIES PREFIX "" CXX_VISIBILITY_PRESET hidden)
@@ -36,8 +36,8 @@ endfunction()
 
 # gradflow_plugin_host(<target>)
 #
-# Links gradflow::gradflow to a program that loads plugins. Links and exports the whole of a static
-# library, for the plugins.
+# Links gradflow::gradflow to a program that loads plugins. If the library is static, links and
+# exports all of it for the plugins.
 function(gradflow_plugin_host target)
   target_link_libraries(${target} PRIVATE gradflow::gradflow)
   gradflow_is_shared(shared)
@@ -51,10 +51,10 @@ endfunction()
 
 # gradflow_generate_ops(<target> PLUGIN <plugin> GROUPS <group>... [INCLUDE_DIR <folder>])
 #
-# Declares a library of the C++ wrapper classes ops::Name(scope, ...) for the ops that the target
-# <plugin> (of gradflow_add_plugin) registers, generated from their definitions. Programs that link
-# <target> include "<folder>/g.h" for the ops of group "g" (Registry::OpBuilder::Group). <folder>
-# defaults to <target>.
+# Declares a library of C++ wrapper classes ops::Name(scope, ...), generated from the definitions of
+# the ops that the target <plugin> (of gradflow_add_plugin) registers. Programs that link <target>
+# include "<folder>/g.h" for the ops of group "g" (Registry::OpRegistrar::Group). <folder> defaults
+# to <target>.
 function(gradflow_generate_ops target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "PLUGIN;INCLUDE_DIR" "GROUPS")
   if(NOT arg_PLUGIN OR NOT arg_GROUPS)

@@ -1,4 +1,5 @@
-# Debian packages, built by cpack: libgradflow0, libgradflow-dev and gradflow-tools.
+# Debian packages, built by cpack: libgradflow0, libgradflow-dev, gradflow-tools and
+# gradflow-tensorflow-c.
 include_guard(GLOBAL)
 
 set(CPACK_GENERATOR DEB)
@@ -17,8 +18,8 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 # The folder where dpkg-shlibdeps finds the packages' own libraries.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR})
 
-# The BLAS package that the library is built for. Explicit, as other packages provide a file of the
-# same name.
+# The BLAS package that the library is built for. Explicit, because other packages provide a file
+# with the same name.
 set(blas_package)
 set(blas_dev_package)
 if(GRADFLOW_BLAS AND BLA_VENDOR STREQUAL "FLAME")
@@ -57,7 +58,10 @@ if("static" IN_LIST GRADFLOW_KINDS)
   if(GRADFLOW_ONEDNN)
     string(APPEND CPACK_DEBIAN_DEV_PACKAGE_DEPENDS ", libdnnl-dev")
   endif()
-  string(APPEND CPACK_DEBIAN_DEV_PACKAGE_DEPENDS ", zlib1g-dev, libpng-dev, libjpeg-dev, libgif-dev, libwebp-dev")
+  if(GRADFLOW_ICU)
+    string(APPEND CPACK_DEBIAN_DEV_PACKAGE_DEPENDS ", libicu-dev")
+  endif()
+  string(APPEND CPACK_DEBIAN_DEV_PACKAGE_DEPENDS ", libre2-dev, libfarmhash-dev, zlib1g-dev, libpng-dev, libjpeg-dev, libgif-dev, libwebp-dev")
 endif()
 
 set(CPACK_DEBIAN_TOOLS_PACKAGE_NAME gradflow-tools)
@@ -68,7 +72,16 @@ set(CPACK_DEBIAN_TOOLS_PACKAGE_DEPENDS "${runtime_package}")
 string(REGEX REPLACE ", $" "" CPACK_DEBIAN_TOOLS_PACKAGE_DEPENDS
                      "${CPACK_DEBIAN_TOOLS_PACKAGE_DEPENDS}")
 
-foreach(package IN ITEMS RUNTIME DEV TOOLS)
+if(TARGET gradflow_tensorflow_c_shared)
+  list(APPEND CPACK_COMPONENTS_ALL tensorflow_c)
+  set(CPACK_DEBIAN_TENSORFLOW_C_PACKAGE_NAME gradflow-tensorflow-c)
+  set(CPACK_DEBIAN_TENSORFLOW_C_PACKAGE_SECTION libdevel)
+  set(CPACK_DEBIAN_TENSORFLOW_C_DESCRIPTION
+      "TensorFlow's C API: libtensorflow.so.2 with headers and tensorflow.pc, in folders of its own.")
+  set(CPACK_DEBIAN_TENSORFLOW_C_PACKAGE_DEPENDS ${blas_package})
+endif()
+
+foreach(package IN ITEMS RUNTIME DEV TOOLS TENSORFLOW_C)
   if(CPACK_DEBIAN_${package}_PACKAGE_NAME)
     string(TOLOWER ${package} component)
     install(FILES LICENSE RENAME copyright COMPONENT ${component}

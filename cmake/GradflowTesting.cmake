@@ -6,8 +6,8 @@ include(GoogleTest)
 # gradflow_add_golden_test(<target> FOLDER <folder> [ATOL <number>] [RTOL <number>] [ULPS <number>])
 #
 # Declares a GoogleTest program that runs the golden cases in <folder> (see
-# gradflow/testing/golden.h), each a CTest test named <target>.<case>. A tolerance, if given,
-# overrides those of the cases. ctest discovers the cases when it runs.
+# gradflow/testing/golden.h), each a CTest test named <target>.<case>. A given tolerance overrides
+# the tolerances of the cases. ctest discovers the cases when it runs.
 function(gradflow_add_golden_test target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "FOLDER;ATOL;RTOL;ULPS" "")
   if(NOT arg_FOLDER OR arg_UNPARSED_ARGUMENTS)

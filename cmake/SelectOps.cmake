@@ -1,9 +1,10 @@
-# Selects the op families that a build contains, by GRADFLOW_OPS and GRADFLOW_OPS_FROM. Sets
+# Selects the op families of a build by GRADFLOW_OPS and GRADFLOW_OPS_FROM. Sets
 #
 #   GRADFLOW_SELECTED_FAMILIES  "<folder>/<name>" of each family of ops/ in the build, sorted
 #   GRADFLOW_SELECTED_SOURCES   the families and the helpers that they need, without ".cc"
 #   GRADFLOW_LEFT_OUT_OPS       the names of the ops of the other families
-#   GRADFLOW_OPS_PACKAGES       the packages that the sources need: BLAS, IMAGES, LAPACK, ONEDNN, SLEEF
+#   GRADFLOW_OPS_PACKAGES       the packages that the sources need: BLAS, HASHES, ICU, IMAGES, LAPACK, ONEDNN,
+#                               RE2, SLEEF, ZLIB
 #   GRADFLOW_OP_DEFINITIONS     the files definitions.pbtxt of all folders
 include_guard(GLOBAL)
 
@@ -16,28 +17,36 @@ set(GRADFLOW_OPS_FROM
 
 set(GRADFLOW_OPS_FOLDERS
     array
+    audio
     control_flow
     data_flow
+    functional
     image
     io
     linalg
+    list
     logging
+    lookup
     math
     nn
+    parsing
     quant
+    ragged
     random
+    sparse
     state
+    string
     training)
 
 # gradflow_op_source(<kind> <name> [ALONE | SIMD] [PACKAGES <package>...] [USES <source>...])
 #
 # Declares the source <name>.cc of a folder of ops/. USES are the helpers that it calls: names of
 # sources of the folder, or "<folder>/<name>". Helpers of common/ need not be named, because all of
-# them but elementary_simd are in every build. PACKAGES are BLAS, IMAGES, LAPACK, ONEDNN or
-# SLEEF.
+# them except elementary_simd are in every build. PACKAGES are BLAS, HASHES, ICU, IMAGES, LAPACK,
+# ONEDNN, RE2, SLEEF or ZLIB.
 #
-#   ALONE  is not part of a unity build, because it includes itself or is slow to compile
-#   SIMD   the same, and is vectorized by hand
+#   ALONE  the source is not part of a unity build, because it includes itself or is slow to compile
+#   SIMD   like ALONE, for a source that is vectorized by hand
 function(gradflow_op_source kind name)
   cmake_parse_arguments(PARSE_ARGV 2 arg "ALONE;SIMD" "" "PACKAGES;USES")
   cmake_path(GET CMAKE_CURRENT_LIST_DIR FILENAME folder)
@@ -64,7 +73,7 @@ endmacro()
 
 # gradflow_ops_of_graph(<result> <file>)
 #
-# Lists the names of the ops of a GraphDef, also those of its functions.
+# Lists the names of the ops of a GraphDef, including the ops of its functions.
 function(gradflow_ops_of_graph result file)
   cmake_path(ABSOLUTE_PATH file BASE_DIRECTORY ${CMAKE_BINARY_DIR})
   if(NOT EXISTS ${file})
@@ -75,7 +84,7 @@ function(gradflow_ops_of_graph result file)
     file(STRINGS ${file} lines REGEX "^ *op: \"")
   else()
     get_target_property(protoc protobuf::protoc LOCATION)
-    # The text of the weights is large; grep passes the lines of the ops only.
+    # The text of the weights is large, so grep passes only the lines of ops.
     execute_process(
       COMMAND ${protoc} -I ${GRADFLOW_INCLUDE_DIR} --decode=gradflow.GraphDef
               gradflow/proto/graph.proto
@@ -139,8 +148,8 @@ if(GRADFLOW_OPS OR GRADFLOW_OPS_FROM)
   if("Conv2D" IN_LIST wanted OR "DepthwiseConv2dNative" IN_LIST wanted)
     list(APPEND wanted BiasAdd)
   endif()
-  # Every program that builds, feeds or fetches needs these.
-  list(APPEND wanted Const Identity NoOp Placeholder)
+  # Every program that builds a graph, feeds, fetches or calls functions needs these ops.
+  list(APPEND wanted Const Identity NoOp Placeholder _Arg)
   list(REMOVE_DUPLICATES wanted)
   gradflow_read_definitions()
   set(GRADFLOW_SELECTED_FAMILIES)

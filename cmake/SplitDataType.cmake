@@ -1,13 +1,13 @@
-# Copies protoc's output to the tree of generated files, and on the way moves the enum
-# DataType out of types.pb.h into a header of its own: gradflow's public headers need the
-# enum but must not pull in Protocol Buffers' headers.
+# Copies protoc's output to the tree of generated files, and moves the enum DataType from types.pb.h
+# to a separate header. gradflow's public headers need the enum but must not include Protocol
+# Buffers' headers.
 #
 #   cmake -D FROM=<folder of protoc's output> -D TO=<folder of generated headers>
 #         -P SplitDataType.cmake
 #
 # Does not touch files whose content is unchanged, to avoid recompilation.
 
-# Writes `content` to `file` unless it already has that content.
+# Writes `content` to `file` unless the file already has this content.
 function(write_if_different file content)
   if(EXISTS "${file}")
     file(READ "${file}" old)

@@ -19,7 +19,7 @@ constexpr char kNotice[] =
     "# Written by `./dev ops` from the families of this folder. Do not edit.\n";
 
 // Keeps the first error of the parser.
-class FirstError final : public google::protobuf::io::ErrorCollector {
+class FirstParseError final : public google::protobuf::io::ErrorCollector {
  public:
   void AddError(int line, int column, const std::string& message) override {
     if (text_.empty()) text_ = absl::StrCat(line + 1, ":", column + 1, ": ", message);
@@ -75,10 +75,10 @@ absl::StatusOr<std::map<std::string, std::string>> DefinitionsText(
 absl::Status RegisterDefinitions(absl::string_view text, Registry* registry) {
   OpDefinitions definitions;
   google::protobuf::TextFormat::Parser parser;
-  FirstError error;
+  FirstParseError error;
   parser.RecordErrorsTo(&error);
   if (!parser.ParseFromString(std::string(text), &definitions)) {
-    return errors::InvalidArgument("no list of op definitions: ", error.text());
+    return errors::InvalidArgument("expected a list of op definitions: ", error.text());
   }
   for (OpDefinition& definition : *definitions.mutable_op()) {
     OpApi api;

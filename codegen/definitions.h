@@ -14,13 +14,14 @@
 
 namespace gradflow {
 
-// Returns the text of the definitions of each folder of ops/, by the name of the folder. The output
-// is deterministic. Returns the error of a family that cannot be registered without the others.
+// Returns the text of the definitions of each folder of ops/, keyed by folder name. The output is
+// deterministic. Returns an error if a family cannot be registered without the others.
 absl::StatusOr<std::map<std::string, std::string>> DefinitionsText(
     absl::Span<const OpFamily> families);
 
-// Registers the ops of such a text, without shape functions and kernels. Returns INVALID_ARGUMENT
-// with the line if the text is not a list of definitions, or the error of a registration.
+// Registers the ops in a text of definitions, without shape functions and kernels. Returns
+// INVALID_ARGUMENT with the line if the text is not a list of definitions. Also returns errors of
+// registrations.
 absl::Status RegisterDefinitions(absl::string_view text, Registry* registry);
 
 }  // namespace gradflow

@@ -14,7 +14,7 @@
 namespace gradflow {
 namespace {
 
-// Returns the attributes that are inferred from the inputs.
+// Returns the names of the attributes that are inferred from the inputs.
 std::set<std::string> InferredAttrs(const OpDef& def) {
   std::set<std::string> names;
   for (const OpDef::ArgDef& arg : def.input_arg()) {
@@ -40,7 +40,7 @@ std::string OpWrapper::Renamed(const std::string& name) const {
   return name;
 }
 
-// Returns `text` with renamed arguments by their C++ names.
+// Returns `text` with the C++ names of renamed arguments.
 std::string OpWrapper::Doc(absl::string_view text) const {
   std::vector<std::pair<std::string, std::string>> replacements;
   for (const auto& [from, to] : op_.api().renames) {
@@ -60,9 +60,6 @@ absl::Status OpWrapper::Read() {
   };
   read_args(def.input_arg(), &inputs_);
   read_args(def.output_arg(), &outputs_);
-  if (std::count_if(outputs_.begin(), outputs_.end(), [](auto& o) { return o.is_list; }) > 1) {
-    return errors::Unimplemented("more than one output is a list");
-  }
   const std::set<std::string> inferred = InferredAttrs(def);
   for (const OpDef::AttrDef& attr : def.attr()) {
     if (inferred.count(attr.name()) > 0) continue;
@@ -88,7 +85,7 @@ absl::Status OpWrapper::Read() {
     attribute.default_value = *std::move(value);
     attribute.setter = SafeName(CamelCase(Renamed(attr.name())));
     attribute.member = absl::StrCat(Renamed(attr.name()), "_");
-    // A member function with the name of the class would be a constructor.
+    // A setter with the name of the class would be a constructor.
     if (attribute.setter == name_) attribute.setter += "_";
     optional_.push_back(std::move(attribute));
   }
@@ -155,10 +152,10 @@ std::string OpWrapper::Constructor(absl::string_view qualifier, bool with_attrs)
   if (with_attrs) parameters.push_back(absl::StrCat("const ", qualifier, "Attrs& attrs"));
   const bool declares = qualifier.empty();
   const std::string head = absl::StrCat(declares ? "  " : "", qualifier, name_, "(");
-  // A declaration with one parameter is explicit.
+  // A constructor with a single parameter is explicit.
   const char* is_explicit = declares && parameters.size() == 1 ? "explicit " : "";
   const std::string line = absl::StrJoin(parameters, ", ");
-  // One line if it leaves room for ") {", otherwise one parameter per line.
+  // Uses a single line if ") {" also fits, otherwise a line per parameter.
   const bool fits = head.size() + line.size() + 3 <= 100;
   const std::string separator = absl::StrCat(",\n", std::string(head.size(), ' '));
   return absl::StrCat(is_explicit, head.substr(declares ? 2 : 0),
@@ -204,9 +201,32 @@ std::string OpWrapper::Declaration() const {
   return text;
 }
 
+bool OpWrapper::HasSeveralListOutputs() const {
+  return std::count_if(outputs_.begin(), outputs_.end(), [](auto& o) { return o.is_list; }) > 1;
+}
+
 std::string OpWrapper::OutputAssignments() const {
   if (outputs_.empty()) return "";
   std::string text = "  if (operation.node() == nullptr) return;\n";
+  if (HasSeveralListOutputs()) {
+    // The attributes of the node determine the lengths of the lists.
+    absl::StrAppend(&text, "  ::gradflow::NameRangeMap ranges;\n",
+                    "  if (!::gradflow::NameRangesForNode(operation.node()->def(), ",
+                    "operation.node()->op_def(), nullptr,\n",
+                    "                                     &ranges).ok()) {\n    return;\n  }\n");
+    for (const Argument& output : outputs_) {
+      const std::string range = absl::StrCat("ranges[\"", output.name, "\"]");
+      if (output.is_list) {
+        absl::StrAppend(&text, "  for (int i = ", range, ".first; i < ", range,
+                        ".second; ++i) {\n    this->", output.cpp_name,
+                        ".emplace_back(operation, i);\n  }\n");
+      } else {
+        absl::StrAppend(&text, "  this->", output.cpp_name, " = ::gradflow::Output(operation, ",
+                        range, ".first);\n");
+      }
+    }
+    return text;
+  }
   // Outputs after the list are indexed from the end.
   bool behind_list = false;
   for (size_t i = 0; i < outputs_.size(); ++i) {
@@ -240,7 +260,7 @@ std::string OpWrapper::Definition() const {
                     absl::StrJoin(arguments, ", "), ") {}\n\n");
   }
   absl::StrAppend(&text, Constructor(qualifier, !optional_.empty()), " {\n",
-                  "  ::gradflow::OpRecorder recorder(scope, \"", name_, "\");\n");
+                  "  ::gradflow::OpBuilder recorder(scope, \"", name_, "\");\n");
   for (const Argument& input : inputs_) {
     absl::StrAppend(&text, "  recorder.Input(", input.cpp_name, ");\n");
   }

@@ -30,7 +30,7 @@ class OpWrapper {
   struct Attribute : Item {
     CppAttrType type;
     // For optional attributes: the default as a C++ expression, and the names of the setter and of
-    // the member that it sets.
+    // its member.
     std::string default_value;
     std::string setter;
     std::string member;
@@ -38,16 +38,19 @@ class OpWrapper {
     const OpDef_AttrDef* def = nullptr;
   };
 
-  // Returns UNIMPLEMENTED, naming the attribute or argument, if the op cannot have a wrapper class.
+  // Returns UNIMPLEMENTED with the attribute or argument if the op cannot have a wrapper class.
   // Borrows `op`.
   static absl::StatusOr<OpWrapper> Make(const OpRegistration& op);
 
   const std::string& name() const { return name_; }
   const std::vector<Argument>& inputs() const { return inputs_; }
   const std::vector<Argument>& outputs() const { return outputs_; }
-  // Attributes without and with a default. Those that are inferred from the inputs are in neither.
+  // Attributes without and with a default. Neither list has the attributes that are inferred from
+  // the inputs.
   const std::vector<Attribute>& required() const { return required_; }
   const std::vector<Attribute>& optional() const { return optional_; }
+  // Returns true if more than one output is a list. The definition then needs core/op_def_util.h.
+  bool HasSeveralListOutputs() const;
   // Returns the documented class and its aliases, for a header.
   std::string Declaration() const;
   // Returns the constructors, for a source file.

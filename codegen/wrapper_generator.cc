@@ -1,5 +1,6 @@
 #include "gradflow/codegen/wrapper_generator.h"
 
+#include <algorithm>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -25,29 +26,45 @@ std::string Guard(const std::string& path) {
       absl::AsciiStrToUpper(absl::StrReplaceAll(path, {{"/", "_"}, {".", "_"}, {"-", "_"}})), "_");
 }
 
+// Returns true if an attribute without a default is a function or a list of functions. Headers
+// forward-declare the type of these attributes.
+bool TakesFunctions(const std::vector<OpWrapper>& ops) {
+  return std::any_of(ops.begin(), ops.end(), [](const OpWrapper& op) {
+    return std::any_of(op.required().begin(), op.required().end(), [](const auto& attr) {
+      return attr.def->type() == "func" || attr.def->type() == "list(func)";
+    });
+  });
+}
+
+bool HasSeveralListOutputs(const std::vector<OpWrapper>& ops) {
+  return std::any_of(ops.begin(), ops.end(),
+                     [](const OpWrapper& op) { return op.HasSeveralListOutputs(); });
+}
+
 GeneratedFile Header(const std::string& include_dir, const std::string& group,
                      const std::vector<OpWrapper>& ops) {
   const std::string name = absl::StrCat(group, ".h");
   const std::string guard = Guard(absl::StrCat(include_dir, "/", name));
-  std::string text = absl::StrCat(kNotice, "#ifndef ", guard, "\n#define ", guard,
-                                  "\n\n"
-                                  "#include <cstddef>\n"
-                                  "#include <cstdint>\n"
-                                  "#include <limits>\n"
-                                  "#include <string>\n"
-                                  "#include <vector>\n"
-                                  "\n"
-                                  "#include \"absl/strings/string_view.h\"\n"
-                                  "#include \"absl/types/span.h\"\n"
-                                  "#include \"gradflow/core/tensor.h\"\n"
-                                  "#include \"gradflow/core/tensor_shape.h\"\n"
-                                  "#include \"gradflow/core/types.h\"\n"
-                                  "#include \"gradflow/graph/ops.h\"\n"
-                                  "#include \"gradflow/graph/scope.h\"\n"
-                                  "\n"
-                                  "#pragma GCC visibility push(default)\n"
-                                  "namespace gradflow {\n"
-                                  "namespace ops {\n");
+  std::string text =
+      absl::StrCat(kNotice, "#ifndef ", guard, "\n#define ", guard,
+                   "\n\n"
+                   "#include <cstddef>\n"
+                   "#include <cstdint>\n"
+                   "#include <limits>\n"
+                   "#include <string>\n"
+                   "#include <vector>\n"
+                   "\n"
+                   "#include \"absl/strings/string_view.h\"\n"
+                   "#include \"absl/types/span.h\"\n"
+                   "#include \"gradflow/core/tensor.h\"\n"
+                   "#include \"gradflow/core/tensor_shape.h\"\n"
+                   "#include \"gradflow/core/types.h\"\n"
+                   "#include \"gradflow/graph/ops.h\"\n"
+                   "#include \"gradflow/graph/scope.h\"\n"
+                   "\n"
+                   "#pragma GCC visibility push(default)\n"
+                   "namespace gradflow {\n",
+                   TakesFunctions(ops) ? "class NameAttrList;\n\n" : "", "namespace ops {\n");
   for (const OpWrapper& op : ops) absl::StrAppend(&text, "\n", op.Declaration());
   absl::StrAppend(&text,
                   "\n}  // namespace ops\n}  // namespace gradflow\n"
@@ -58,12 +75,14 @@ GeneratedFile Header(const std::string& include_dir, const std::string& group,
 
 GeneratedFile Source(const std::string& include_dir, const std::string& group,
                      const std::vector<OpWrapper>& ops) {
-  std::string text = absl::StrCat(kNotice, "#include \"", include_dir, "/", group,
-                                  ".h\"\n\n"
-                                  "#include \"gradflow/graph/node_builder.h\"\n"
-                                  "\n"
-                                  "namespace gradflow {\n"
-                                  "namespace ops {\n");
+  std::string text =
+      absl::StrCat(kNotice, "#include \"", include_dir, "/", group, ".h\"\n\n",
+                   HasSeveralListOutputs(ops) ? "#include \"gradflow/core/op_def_util.h\"\n" : "",
+                   "#include \"gradflow/graph/node_builder.h\"\n",
+                   TakesFunctions(ops) ? "#include \"gradflow/proto/attr_value.pb.h\"\n" : "",
+                   "\n"
+                   "namespace gradflow {\n"
+                   "namespace ops {\n");
   for (const OpWrapper& op : ops) absl::StrAppend(&text, "\n", op.Definition());
   absl::StrAppend(&text, "\n}  // namespace ops\n}  // namespace gradflow\n");
   return {absl::StrCat(group, ".cc"), std::move(text)};

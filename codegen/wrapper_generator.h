@@ -21,8 +21,8 @@ struct GeneratedFile {
 // headers. `include_dir` is the prefix in #include directives. If `base` is not null, omits its ops
 // and standard_ops.h. The output is deterministic.
 //
-// Returns INVALID_ARGUMENT if the registry has an error or an op of another group, UNIMPLEMENTED if
-// an op cannot have a wrapper class.
+// Returns INVALID_ARGUMENT if the registry has an error or an op of another group, and
+// UNIMPLEMENTED if an op cannot have a wrapper class.
 absl::StatusOr<std::vector<GeneratedFile>> GenerateWrappers(
     const Registry& registry, const std::vector<std::string>& groups,
     const std::string& include_dir = "gradflow/ops", const Registry* base = nullptr);
@@ -30,7 +30,7 @@ absl::StatusOr<std::vector<GeneratedFile>> GenerateWrappers(
 // Returns the content of a file.
 absl::StatusOr<std::string> ReadTextFile(const std::string& path);
 
-// Writes the file into `directory`, unless it already has that content: rewriting it would rebuild
+// Writes the file into `directory` unless it already has this content. Rewriting it would rebuild
 // its dependents.
 absl::Status WriteIfChanged(const std::string& directory, const GeneratedFile& file);
 

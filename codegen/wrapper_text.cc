@@ -67,7 +67,8 @@ absl::Status NoCppType(absl::string_view attr_type) {
   return errors::Unimplemented("attributes of type '", attr_type, "' have no C++ type");
 }
 
-// Returns the C++ type of elements, as far as defaults of attributes have them; "" for others.
+// Returns the C++ type of elements for types that appear in defaults of attributes; "" for other
+// types.
 absl::string_view ElementType(DataType dtype) {
   switch (dtype) {
     case DT_FLOAT:
@@ -84,7 +85,7 @@ absl::string_view ElementType(DataType dtype) {
 }
 
 absl::StatusOr<std::string> TensorLiteral(const TensorProto& proto) {
-  // More elements would be data, which no default has.
+  // No default has more elements.
   constexpr int64_t kMaxElements = 100;
   GRADFLOW_ASSIGN_OR_RETURN(const Tensor tensor, TensorFromProto(proto));
   const absl::string_view type = ElementType(tensor.dtype());
@@ -154,6 +155,8 @@ absl::StatusOr<CppAttrType> CppTypeOfAttr(absl::string_view attr_type) {
     type.parameter = "::gradflow::PartialTensorShape";
   } else if (scalar == "tensor") {
     type.parameter = "::gradflow::Tensor";
+  } else if (scalar == "func") {
+    type.parameter = "::gradflow::NameAttrList";
   } else {
     return NoCppType(attr_type);
   }
@@ -162,7 +165,7 @@ absl::StatusOr<CppAttrType> CppTypeOfAttr(absl::string_view attr_type) {
     return CppAttrType{absl::StrCat("::absl::Span<const ", type.parameter, ">"),
                        absl::StrCat("::std::vector<", type.member, ">"), true};
   }
-  if (scalar == "shape" || scalar == "tensor") {
+  if (scalar == "shape" || scalar == "tensor" || scalar == "func") {
     type.parameter = absl::StrCat("const ", type.parameter, "&");
   }
   return type;
@@ -170,7 +173,7 @@ absl::StatusOr<CppAttrType> CppTypeOfAttr(absl::string_view attr_type) {
 
 absl::StatusOr<std::string> CppLiteral(absl::string_view attr_type, const AttrValue& value) {
   if (attr_type == "string") return StringLiteral(value.s());
-  // The smallest int64 has no literal.
+  // The smallest int64 cannot be written as a literal.
   if (attr_type == "int" && value.i() == INT64_MIN) return std::string("INT64_MIN");
   if (attr_type == "int") return absl::StrCat(value.i());
   if (attr_type == "float") return FloatLiteral(value.f());
@@ -198,7 +201,7 @@ absl::StatusOr<std::string> CppLiteral(absl::string_view attr_type, const AttrVa
       items.push_back(std::move(shape));
     }
   } else if (element != "tensor" || list.tensor_size() > 0) {
-    return NoCppType(attr_type);
+    return errors::Unimplemented("a default of type '", attr_type, "' has no C++ literal");
   }
   return absl::StrCat("{", absl::StrJoin(items, ", "), "}");
 }
@@ -248,7 +251,7 @@ std::string Comment(absl::string_view indent, absl::string_view text) {
       flush();
       absl::StrAppend(&result, indent, "//\n");
     } else if (absl::ascii_isspace(line[0]) || line[0] == '*' || line[0] == '-') {
-      // Formulas and lists are not wrapped.
+      // Does not wrap formulas and lists.
       flush();
       absl::StrAppend(&result, prefix, line, "\n");
     } else {

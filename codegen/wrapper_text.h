@@ -15,21 +15,23 @@ class AttrValue;
 struct CppAttrType {
   // The type of a parameter: "::absl::string_view".
   std::string parameter;
-  // The owning type of a member: "::std::string". Equals `parameter` unless that borrows.
+  // The owning type of a member: "::std::string". Differs from `parameter` if the parameter type
+  // borrows.
   std::string member;
   // True if the member is constructed from begin() and end() of the parameter, false if by
   // conversion.
   bool is_list = false;
 };
-// Returns UNIMPLEMENTED for types that wrappers do not support ("func" and lists of it).
+// Returns UNIMPLEMENTED if there are no attributes of such a type.
 absl::StatusOr<CppAttrType> CppTypeOfAttr(absl::string_view attr_type);
 
 // Returns the value as a C++ expression: `8`, `"NHWC"`, `::gradflow::DT_INT32`, `{1, 2}`. Returns
-// UNIMPLEMENTED for tensors and functions.
+// UNIMPLEMENTED for functions, for lists with tensors, and for tensors that have no elements, more
+// than 100 elements, or a type other than float, uint8, int32 and int64.
 absl::StatusOr<std::string> CppLiteral(absl::string_view attr_type, const AttrValue& value);
 
-// Returns the shortest literals that parse to the same value: `1.0f`, `1e-05`. Of numbers that are
-// not finite, members of std::numeric_limits.
+// Return the shortest literal that parses to the same value: `1.0f`, `1e-05`. Return members of
+// std::numeric_limits for numbers that are not finite.
 std::string FloatLiteral(float value);
 std::string DoubleLiteral(double value);
 // Returns the text in quotes, escaped.

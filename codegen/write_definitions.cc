@@ -1,7 +1,7 @@
 // gradflow_write_definitions OPS_DIR
 //
-// Writes definitions.pbtxt of each folder of ops/, for the ops that are registered. `./dev ops`
-// runs it after a change of a definition.
+// Writes the definitions of the registered ops to definitions.pbtxt in each folder of ops/. `./dev
+// ops` runs it after a definition has changed.
 #include <cstdio>
 #include <map>
 #include <string>

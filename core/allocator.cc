@@ -21,7 +21,7 @@ bool Allocator::Reserve(size_t) { return true; }
 void Allocator::Release(size_t) {}
 
 const std::shared_ptr<Allocator>& SystemAllocator() {
-  // Non-owning, so that copies, of which every tensor has one, skip reference counting.
+  // Non-owning, so that copies skip reference counting; every tensor has a copy.
   static const auto* const allocator =
       new std::shared_ptr<Allocator>(std::shared_ptr<Allocator>(), new SystemAllocatorImpl);
   return *allocator;

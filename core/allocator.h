@@ -1,4 +1,4 @@
-// Allocator: the source of the memory of tensors.
+// Allocator: allocates the memory of tensors.
 #ifndef GRADFLOW_CORE_ALLOCATOR_H_
 #define GRADFLOW_CORE_ALLOCATOR_H_
 
@@ -17,15 +17,17 @@ class Allocator {
   static constexpr size_t kAlignment = 64;
 
   virtual ~Allocator() = default;
-  // Returns a block of `bytes` bytes, or nullptr if out of memory. REQUIRES: bytes > 0
+  // Returns a block of `bytes` bytes. Returns nullptr if out of memory, or if the allocator has a
+  // limit and the block would exceed it. REQUIRES: bytes > 0
   virtual void* Allocate(size_t bytes) = 0;
   // Frees `block`. REQUIRES: `block` was returned by Allocate(bytes) of this allocator.
   virtual void Deallocate(void* block, size_t bytes) = 0;
   // Charges memory that is allocated elsewhere, such as the characters of strings, against the
-  // limit of this allocator. Returns false and charges nothing if that would exceed the limit. An
-  // allocator without a limit need not keep account. Charge (core/charge.h) releases by itself.
+  // limit of this allocator. Returns false and charges nothing if the charge would exceed the
+  // limit. An allocator without a limit need not count charges. MemoryReservation
+  // (core/memory_reservation.h) releases charges automatically.
   virtual bool Reserve(size_t bytes);
-  // Releases a charge of Reserve(bytes).
+  // Releases `bytes` bytes that Reserve() has charged.
   virtual void Release(size_t bytes);
 };
 

@@ -20,8 +20,8 @@ using List = AttrValue::ListValue;
 
 // ---- Equality ----
 
-// Returns the number of leading elements that the proto stores. Those that follow equal the last
-// stored one, or are zero if none is stored.
+// Returns the number of leading elements that the proto stores. Further elements equal the last
+// stored element, or are zero if no element is stored.
 int64_t NumSpelledOut(const TensorProto& proto, int64_t num_elements) {
   if (!proto.tensor_content().empty()) return num_elements;
   return std::max<int64_t>(
@@ -31,8 +31,8 @@ int64_t NumSpelledOut(const TensorProto& proto, int64_t num_elements) {
        proto.uint64_val_size(), static_cast<int64_t>(proto.float8_val().size())});
 }
 
-// Decodes the first `count` elements of a valid tensor of `num_elements`, as a vector. Never
-// decodes the rest: a proto of a few bytes may encode a tensor larger than memory.
+// Decodes the first `count` elements of a valid tensor of `num_elements`, as a vector. Does not
+// decode the rest, because a proto of a few bytes may encode a tensor larger than memory.
 absl::StatusOr<Tensor> DecodeHead(const TensorProto& proto, int64_t num_elements, int64_t count) {
   TensorProto head;
   head.set_dtype(proto.dtype());
@@ -66,11 +66,12 @@ bool AreTensorsEqual(const TensorProto& a, const TensorProto& b) {
     return a.SerializeAsString() == b.SerializeAsString();
   }
   const TensorShape shape = TensorShape::Make(a.tensor_shape()).value_or(TensorShape());
+  if (a.dtype() == DT_VARIANT) return a.SerializeAsString() == b.SerializeAsString();
   if (a.dtype() != b.dtype() ||
       TensorShape::Make(b.tensor_shape()).value_or(TensorShape()) != shape) {
     return false;
   }
-  // After the elements that either stores, both repeat their last one.
+  // Beyond their stored elements, both tensors repeat their last stored element.
   const int64_t n = shape.num_elements();
   const int64_t count = std::min(n, std::max(NumSpelledOut(a, n), NumSpelledOut(b, n)));
   const absl::StatusOr<Tensor> head_a = DecodeHead(a, n, count);
@@ -81,7 +82,7 @@ bool AreTensorsEqual(const TensorProto& a, const TensorProto& b) {
 }
 
 bool AreShapesEqual(const TensorShapeProto& a, const TensorShapeProto& b) {
-  // Dimension names are not compared: they have no meaning.
+  // Dimension names have no meaning and are not compared.
   return a.unknown_rank() == b.unknown_rank() &&
          std::equal(a.dim().begin(), a.dim().end(), b.dim().begin(), b.dim().end(),
                     [](const auto& x, const auto& y) { return x.size() == y.size(); });
@@ -186,6 +187,8 @@ std::string TensorText(const TensorProto& proto) {
   std::string text = absl::StrCat("Tensor<type: ", DataTypeString(proto.dtype()),
                                   " shape: ", ShapeText(proto.tensor_shape()));
   if (!ValidateTensorProto(proto).ok()) return text + " invalid>";
+  // One may hold large tensors.
+  if (proto.dtype() == DT_VARIANT) return text + ">";
   const absl::StatusOr<TensorShape> shape = TensorShape::Make(proto.tensor_shape());
   const int64_t count = shape.ok() ? shape->num_elements() : 0;
   absl::StatusOr<Tensor> head = DecodeHead(proto, count, std::min<int64_t>(count, kMaxItems));
@@ -203,7 +206,7 @@ std::string AttrText(const AttrValue& value, int depth);
 
 template <typename Map>
 std::string AttrsText(const Map& attrs, int limit, int depth) {
-  // Sorted by name, as the order of the map depends on hashing.
+  // Sorted by name, because the order of the map depends on hashing.
   std::vector<std::pair<const std::string*, const AttrValue*>> sorted;
   for (const auto& [name, value] : attrs) sorted.emplace_back(&name, &value);
   std::sort(sorted.begin(), sorted.end(),

@@ -38,7 +38,7 @@ constexpr AttrType kAttrTypes[] = {
     {"func", AttrValue::kFunc, "func", [](const List& list) { return list.func_size(); }},
 };
 
-// Finds the attribute type `type`, which is "int" or "list(int)". Returns null if there is none.
+// Finds the attribute type `type`, such as "int" or "list(int)". Returns null if it does not exist.
 const AttrType* FindAttrType(absl::string_view type, bool* is_list) {
   *is_list = absl::ConsumePrefix(&type, "list(");
   if (*is_list && !absl::ConsumeSuffix(&type, ")")) return nullptr;
@@ -48,7 +48,7 @@ const AttrType* FindAttrType(absl::string_view type, bool* is_list) {
   return nullptr;
 }
 
-// Limit on functions nested in attributes of functions. Far beyond any real program.
+// Limit on functions nested in attributes of functions, far above any real program.
 constexpr int kMaxFunctionDepth = 32;
 
 // Returns "3.5 (float)", for messages.

@@ -1,4 +1,4 @@
-// Typed access to attributes. Functions of whole values are in attr_value.cc.
+// Typed access to attributes. attr_value.cc has the functions of whole values.
 #include "gradflow/core/attributes.h"
 
 #include <limits>
@@ -42,7 +42,7 @@ absl::Status TensorAttr(const TensorProto& proto, absl::string_view name, Tensor
   return absl::OkStatus();
 }
 
-// Replaces *out by an empty list.
+// Replaces *out with an empty list.
 AttrValue::ListValue* ResetToList(AttrValue* out) {
   out->Clear();
   return out->mutable_list();
@@ -209,6 +209,21 @@ absl::Status GetNodeAttr(const NodeDef& node, absl::string_view name, std::vecto
   return absl::OkStatus();
 }
 
+absl::Status GetNodeAttr(const NodeDef& node, absl::string_view name, NameAttrList* value) {
+  GRADFLOW_RETURN_IF_ERROR(internal::CheckOut(value, "GetNodeAttr", "value"));
+  GRADFLOW_ASSIGN_OR_RETURN(const AttrValue* attr, TypedAttr(node, name, "func"));
+  *value = attr->func();
+  return absl::OkStatus();
+}
+
+absl::Status GetNodeAttr(const NodeDef& node, absl::string_view name,
+                         std::vector<NameAttrList>* value) {
+  GRADFLOW_RETURN_IF_ERROR(internal::CheckOut(value, "GetNodeAttr", "value"));
+  GRADFLOW_ASSIGN_OR_RETURN(const AttrValue* attr, TypedAttr(node, name, "list(func)"));
+  value->assign(attr->list().func().begin(), attr->list().func().end());
+  return absl::OkStatus();
+}
+
 // ---- Writing ----
 
 void SetAttrValue(absl::string_view value, AttrValue* out) {
@@ -307,6 +322,15 @@ void SetAttrValue(absl::Span<const Tensor> value, AttrValue* out) {
   internal::RequireOut(out, "SetAttrValue", "out");
   AttrValue::ListValue* list = ResetToList(out);
   for (const Tensor& item : value) TensorToProto(item, list->add_tensor());
+}
+void SetAttrValue(const NameAttrList& value, AttrValue* out) {
+  internal::RequireOut(out, "SetAttrValue", "out");
+  *out->mutable_func() = value;
+}
+void SetAttrValue(absl::Span<const NameAttrList> value, AttrValue* out) {
+  internal::RequireOut(out, "SetAttrValue", "out");
+  AttrValue::ListValue* list = ResetToList(out);
+  for (const NameAttrList& item : value) *list->add_func() = item;
 }
 void SetAttrValue(const AttrValue& value, AttrValue* out) {
   internal::RequireOut(out, "SetAttrValue", "out");

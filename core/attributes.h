@@ -17,10 +17,11 @@
 namespace gradflow {
 
 class AttrValue;
+class NameAttrList;
 class NodeDef;
 
 // ---- Reading. GetNodeAttr returns NOT_FOUND if the node has no attribute `name`, INVALID_ARGUMENT
-// if its value has another type or, for int32_t, is out of range ----
+// if its value has another type or *value cannot hold it, such as a partial shape ----
 
 absl::Status GetNodeAttr(const NodeDef& node, absl::string_view name, std::string* value);
 absl::Status GetNodeAttr(const NodeDef& node, absl::string_view name, int64_t* value);
@@ -41,7 +42,10 @@ absl::Status GetNodeAttr(const NodeDef& node, absl::string_view name, DataTypeVe
 absl::Status GetNodeAttr(const NodeDef& node, absl::string_view name,
                          std::vector<PartialTensorShape>* value);
 absl::Status GetNodeAttr(const NodeDef& node, absl::string_view name, std::vector<Tensor>* value);
-// Returns the value of attribute `name`, borrowed from `node`; nullptr if there is none.
+absl::Status GetNodeAttr(const NodeDef& node, absl::string_view name, NameAttrList* value);
+absl::Status GetNodeAttr(const NodeDef& node, absl::string_view name,
+                         std::vector<NameAttrList>* value);
+// Returns the value of attribute `name`, borrowed from `node`; nullptr if the node lacks it.
 const AttrValue* FindNodeAttr(const NodeDef& node, absl::string_view name);
 
 // A view of a node's attributes. Borrows the node.
@@ -49,9 +53,9 @@ class AttrSlice {
  public:
   // Converts from and to a node implicitly.
   AttrSlice(const NodeDef& node) : node_(&node) {}    // NOLINT: as in TensorFlow
-  operator const NodeDef&() const { return *node_; }  // NOLINT: goes wherever nodes go
+  operator const NodeDef&() const { return *node_; }  // NOLINT: usable as a NodeDef
   const NodeDef& node() const { return *node_; }
-  // Returns null, or NOT_FOUND with *value null, if there is no attribute of that name.
+  // Return null, or NOT_FOUND with *value null, if the node has no attribute of this name.
   const AttrValue* Find(absl::string_view name) const { return FindNodeAttr(*node_, name); }
   absl::Status Find(absl::string_view name, const AttrValue** value) const;
   int size() const;
@@ -62,7 +66,7 @@ class AttrSlice {
   const NodeDef* node_;
 };
 
-// ---- Writing ----
+// ---- Writing. The functions replace an existing value ----
 
 void SetAttrValue(absl::string_view value, AttrValue* out);
 void SetAttrValue(const char* value, AttrValue* out);
@@ -86,6 +90,8 @@ void SetAttrValue(const std::vector<bool>& value, AttrValue* out);
 void SetAttrValue(absl::Span<const DataType> value, AttrValue* out);
 void SetAttrValue(absl::Span<const PartialTensorShape> value, AttrValue* out);
 void SetAttrValue(absl::Span<const Tensor> value, AttrValue* out);
+void SetAttrValue(const NameAttrList& value, AttrValue* out);
+void SetAttrValue(absl::Span<const NameAttrList> value, AttrValue* out);
 void SetAttrValue(const AttrValue& value, AttrValue* out);
 
 template <typename T>
@@ -95,9 +101,9 @@ void AddNodeAttr(absl::string_view name, const T& value, NodeDef* node);
 
 // Returns INVALID_ARGUMENT unless `value` is of `type`, a name as in op definitions: "int",
 // "float", "bool", "string", "type", "shape", "tensor", "func", or "list(...)" of these. Also
-// checks the enum numbers, shapes and tensors it contains.
+// checks the enum numbers, shapes, tensors and functions in the value.
 absl::Status AttrValueHasType(const AttrValue& value, absl::string_view type);
-// Returns true if the values mean the same: tensors are compared by element, whatever their
+// Returns true if the values mean the same: tensors are compared by element, regardless of their
 // encoding.
 bool AreAttrValuesEqual(const AttrValue& a, const AttrValue& b);
 // Returns a human-readable value: 3, "text", DT_FLOAT, [1, 2], or a tensor's first elements.

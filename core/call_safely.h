@@ -1,5 +1,5 @@
-// CallSafely: converts exceptions, of user code and of memory allocation, to absl::Status, so that
-// none crosses a public function.
+// CallSafely: converts exceptions of user code and memory allocation to absl::Status, so that no
+// exception leaves a public function.
 #ifndef GRADFLOW_CORE_CALL_SAFELY_H_
 #define GRADFLOW_CORE_CALL_SAFELY_H_
 
@@ -34,9 +34,10 @@ ABSL_ATTRIBUTE_NOINLINE inline absl::Status StatusOfException() noexcept {
 
 }  // namespace internal
 
-// Returns the status of fn(); RESOURCE_EXHAUSTED if it throws std::bad_alloc; INTERNAL, with at
-// most 200 bytes of the text of the exception, if it throws anything else. If there is no memory
-// for a message, returns RESOURCE_EXHAUSTED with an empty message, which does not allocate.
+// Returns the status of fn(). Returns RESOURCE_EXHAUSTED if it throws std::bad_alloc. Returns
+// INTERNAL with at most 200 bytes of the exception's text if it throws anything else. If there is
+// no memory for a message, returns RESOURCE_EXHAUSTED with an empty message, which does not
+// allocate.
 template <typename F>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status CallSafely(F&& fn) noexcept {
   try {

@@ -28,8 +28,8 @@ inline float BitsToFloat(uint32_t u) {
 }
 
 // Rounds `value` to a float such that rounding the float to a narrower type equals rounding `value`
-// directly. An inexact result is that of the two neighboring floats whose last bit is 1 (rounding
-// to odd), which is never a tie between two narrower numbers. The nearest float may be a tie, which
+// directly. An inexact value rounds to the neighboring float whose last bit is 1 (rounding to odd).
+// This float is never a tie between two narrower numbers; the nearest float may be a tie, which
 // would be rounded twice.
 template <typename T>
 float RoundToOdd(T value) {
@@ -38,7 +38,7 @@ float RoundToOdd(T value) {
     return nearest;
   } else if constexpr (std::is_integral_v<T>) {
     if constexpr (std::numeric_limits<T>::digits > std::numeric_limits<double>::digits) {
-      // Rounds to odd in those low bits that a double cannot represent.
+      // Rounds the low bits that a double cannot represent to odd.
       constexpr T kLow = 0x7ff;
       if ((nearest >= 0x1p53f || nearest <= -0x1p53f) && (value & kLow) != 0) {
         value = (value & ~kLow) | (kLow + 1);
@@ -61,8 +61,8 @@ inline uint16_t FloatToHalfBits(float f) {
   }
   if (magnitude >= 0x477ff000u) return static_cast<uint16_t>(sign | 0x7c00u);  // rounds to infinity
   if (magnitude < 0x38800000u) {
-    // Subnormal or zero: adding 0.5 aligns the last place of the result with that of the sum, so
-    // that the addition rounds to nearest even.
+    // Subnormal or zero: adding 0.5 aligns the last places of the result and the sum, so that the
+    // addition rounds to nearest even.
     const float sum = BitsToFloat(magnitude) + 0.5f;
     return static_cast<uint16_t>(sign | (FloatBits(sum) - 0x3f000000u));
   }
@@ -75,7 +75,7 @@ inline float HalfBitsToFloat(uint16_t h) {
   const uint32_t magnitude = h & 0x7fffu;
   if (magnitude >= 0x7c00u) return BitsToFloat(sign | 0x7f800000u | (magnitude & 0x3ffu) << 13);
   // A half's exponent and mantissa, shifted to their position in a float, represent 2^-112 times
-  // the value. The product is exact, also for subnormals.
+  // the value. The product is exact, even for subnormals.
   const float value = BitsToFloat(magnitude << 13) * 0x1p112f;
   return BitsToFloat(sign | FloatBits(value));
 }

@@ -1,9 +1,9 @@
-// Fusing: a kernel applies the steps that follow it to each part of its result, while that part is
-// in a cache. A pass of the plan (runtime/plan/fusing.cc) finds such nodes. Not for users.
+// Fusing: a kernel applies the steps that follow it to each part of its result while the part is in
+// a cache. A plan pass (runtime/plan/fusing.cc) finds such nodes. Internal.
 //
-// A result is a matrix of float whose columns are the last dimension of its shape. A step sets each
-// element from the same element, and from those that its other inputs have for it. It has the same
-// bits as the kernel of its node has on the whole result.
+// A result is a float matrix whose columns are the last dimension of its shape. A step computes
+// each element from the same element of the result and the corresponding elements of its other
+// inputs. Its results are bitwise equal to the results of the node's kernel.
 #ifndef GRADFLOW_CORE_FUSED_STEPS_H_
 #define GRADFLOW_CORE_FUSED_STEPS_H_
 
@@ -20,7 +20,7 @@
 #pragma GCC visibility push(default)
 namespace gradflow {
 
-// A block of a result, which begins at row `row` and column `column`.
+// A block of a result that begins at row `row` and column `column`.
 struct ResultPart {
   float* data;
   // The distance between rows in `data`, in elements.
@@ -39,21 +39,21 @@ class FusedStep {
   virtual void Apply(const ResultPart& part) const = 0;
 };
 
-// Steps that a kernel can compute itself: the addition of a vector to each row (kBias) or of
-// another tensor (kAdd), and rectifiers.
+// Steps that a kernel can compute itself: kBias adds a vector to each row, kAdd adds another
+// tensor.
 enum class StepOp { kOther, kBias, kAdd, kRelu, kRelu6 };
 
 // A kernel that can be a step.
 class StepKernel {
  public:
   virtual ~StepKernel() = default;
-  // Returns the operation, if it is one that other kernels know.
+  // Returns the operation if other kernels can compute it, otherwise kOther.
   virtual StepOp step_op() const { return StepOp::kOther; }
   // Returns true if MakeStep() may make a step on input `input`.
   virtual bool CanBeStep(int input) const = 0;
-  // Makes the step that sets output 0 from input `input`, a result of shape `shape`; its element in
-  // `inputs` is not set. Returns null if the output would have another shape, or the other inputs
-  // are not of a form that steps take.
+  // Makes the step that computes output 0 from input `input`, a result of shape `shape`.
+  // inputs[input] is unset. Returns null if the output would have another shape or the other inputs
+  // are not supported.
   virtual std::unique_ptr<FusedStep> MakeStep(const RunContext& run,
                                               absl::Span<const Tensor> inputs, int input,
                                               const TensorShape& shape) const = 0;
@@ -78,8 +78,8 @@ class FusibleKernel {
   virtual ~FusibleKernel() = default;
   // Returns true if ComputeFused() may compute the node.
   virtual bool CanBeFused() const = 0;
-  // Computes the node and applies the steps. Sets *done to false, with no other effect, if it does
-  // not, also if the inputs are not valid: the node is then computed without fusing.
+  // Computes the node and applies the steps. If the inputs are invalid or not supported, sets *done
+  // to false and has no other effect; the node is then computed without fusing.
   virtual absl::Status ComputeFused(KernelContext& ctx, FusedSteps* steps, bool* done) const = 0;
 };
 

@@ -7,7 +7,7 @@
 namespace gradflow::internal {
 
 void AdviseHugePages(void* block, size_t bytes) {
-  // Without huge pages the block is as good.
+  // The block is usable without huge pages, so errors are ignored.
   madvise(block, bytes, MADV_HUGEPAGE);
 }
 

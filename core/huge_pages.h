@@ -1,7 +1,7 @@
-// Memory in huge pages, where the system has them. Not for users.
+// Memory in huge pages, if the system has them. Internal.
 //
-// A graph grows to hundreds of megabytes. With pages of 4 KiB, the first touch of each would take
-// a large part of the time to build it.
+// Large graphs take hundreds of megabytes. With small pages, the first touch of each page would
+// take a large part of the time to build a graph.
 #ifndef GRADFLOW_CORE_HUGE_PAGES_H_
 #define GRADFLOW_CORE_HUGE_PAGES_H_
 
@@ -14,13 +14,13 @@ inline constexpr size_t kHugePageBytes = size_t{2} << 20;
 // Advises the system to back a block with huge pages.
 void AdviseHugePages(void* block, size_t bytes);
 
-// Allocates a block, aligned to and backed by huge pages if it is at least one of them long. Throws
-// std::bad_alloc.
+// Allocates a block. A block of at least one huge page is aligned to huge pages and backed by them.
+// Throws std::bad_alloc.
 void* AllocateBlock(size_t bytes);
-// REQUIRES: `block` is what AllocateBlock(bytes) returned.
+// REQUIRES: AllocateBlock(bytes) returned `block`.
 void FreeBlock(void* block, size_t bytes);
 
-// AllocateBlock as an allocator of the standard library.
+// An allocator for containers of the standard library that calls AllocateBlock().
 template <typename T>
 struct BlockAllocator {
   using value_type = T;

@@ -11,8 +11,8 @@ namespace gradflow {
 
 struct Library {
   std::string name;
-  // The version that is loaded if the library tells it, otherwise the version of its headers.
-  // "none" for an optional library that this build does not use.
+  // The loaded version if the library reports it, otherwise the version of its headers. "none" for
+  // an optional library that this build does not use.
   std::string version;
 };
 

@@ -1,6 +1,6 @@
 // Mutex: a mutex that both clang's thread-safety analysis and ThreadSanitizer understand.
-// std::mutex lacks the attributes for the former, and Debian's absl::Mutex is not instrumented for
-// the latter.
+// std::mutex lacks the attributes for the analysis, and a prebuilt absl::Mutex is not instrumented
+// for ThreadSanitizer.
 #ifndef GRADFLOW_CORE_MUTEX_H_
 #define GRADFLOW_CORE_MUTEX_H_
 
@@ -26,7 +26,7 @@ class ABSL_LOCKABLE Mutex {
   std::mutex mutex_;
 };
 
-// std::condition_variable for a Mutex. Has spurious wakeups, too.
+// std::condition_variable for a Mutex. Wait() may wake spuriously.
 class CondVar {
  public:
   // Releases the mutex, waits to be notified, and takes the mutex again.
@@ -35,7 +35,7 @@ class CondVar {
     changed_.wait(lock);
     lock.release();
   }
-  // Waits until `deadline` at most.
+  // Waits until `deadline` at the latest.
   void WaitUntil(Mutex* mutex, std::chrono::steady_clock::time_point deadline)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::unique_lock<std::mutex> lock(mutex->mutex_, std::adopt_lock);

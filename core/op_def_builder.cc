@@ -182,7 +182,7 @@ OpDef::AttrDef* FindMutableAttr(OpDef* op_def, absl::string_view name) {
   return const_cast<OpDef::AttrDef*>(FindAttrDef(*op_def, name));
 }
 
-// Sets the minimum of an attribute that is the length of an argument to 1 if it has none.
+// Sets a missing minimum of an attribute to 1. The attribute is the length of an argument.
 void SetDefaultMinimum(OpDef::AttrDef* attr) {
   if (attr == nullptr || attr->has_minimum()) return;
   attr->set_has_minimum(true);
@@ -283,8 +283,8 @@ void ParseDoc(absl::string_view doc, OpDef* op_def, std::vector<std::string>* fa
   }
   for (absl::string_view& line : lines) line.remove_prefix(std::min(indent, line.size()));
 
-  // Entries are at the end: only entries and their continuation lines follow the first one. Prose
-  // with a colon ("Note: ...") before it is not an entry.
+  // Entries are at the end: only entries and their continuation lines follow the first entry. Prose
+  // with a colon ("Note: ...") before the first entry is not an entry.
   absl::string_view name, text;
   size_t first = lines.size();
   for (size_t i = lines.size(); i-- > 0;) {

@@ -21,7 +21,7 @@ namespace gradflow {
 
 class OpDef;
 
-// Collects specs. Errors in them are returned by Finalize.
+// Collects specs. Finalize returns the errors in specs.
 class OpDefBuilder {
  public:
   // Starts the definition of op `name`.
@@ -45,7 +45,7 @@ class OpDefBuilder {
   // Writes the definition to *op_def. Returns INVALID_ARGUMENT, with all errors found, if a spec
   // does not parse or the definition is inconsistent (see ValidateOpDef).
   absl::Status Finalize(OpDef* op_def) const;
-  // Finalize() without ValidateOpDef().
+  // Like Finalize(), but without ValidateOpDef().
   absl::Status FinalizeUnchecked(OpDef* op_def) const;
 
  private:

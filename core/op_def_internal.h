@@ -1,4 +1,4 @@
-// Helpers shared by the sources about op definitions. Internal.
+// Helpers shared by the op_def_*.cc files. Internal.
 #ifndef GRADFLOW_CORE_OP_DEF_INTERNAL_H_
 #define GRADFLOW_CORE_OP_DEF_INTERNAL_H_
 
@@ -24,7 +24,7 @@ bool IsAttrType(absl::string_view type);
 // allowed values.
 absl::Status CheckAttrValue(const OpDef_AttrDef& attr, const AttrValue& value);
 
-// Returns "a; b; c", and how many more errors there are.
+// Returns "a; b; c" and the number of further errors.
 std::string JoinFaults(const std::vector<std::string>& faults);
 
 // Returns the value in the syntax of specs: half, 1.0, "SAME", [1, 1], or unknown (a shape of

@@ -1,4 +1,4 @@
-// OpDefSignature() (op_def_util.h).
+// The text of op definitions: OpDefSignature() (op_def_util.h) and the helpers that it uses.
 #include <vector>
 
 #include "absl/strings/escaping.h"
@@ -57,7 +57,7 @@ std::string DefinitionText(const AttrValue& value) {
     case AttrValue::kType:
       return DataTypeString(value.type());
     case AttrValue::kS:
-      // In full: a summary may shorten it.
+      // Writes the full string, because a summary may shorten it.
       return absl::StrCat("\"", absl::CEscape(value.s()), "\"");
     case AttrValue::kShape:
       if (value.shape().unknown_rank()) return "unknown";

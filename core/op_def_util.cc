@@ -19,8 +19,8 @@
 namespace gradflow {
 namespace {
 
-// Limit on the inputs or outputs of a node, which untrusted input could otherwise make arbitrarily
-// large. Far beyond any real node.
+// Limit on the inputs or outputs of a node, far above any real node. Untrusted input could
+// otherwise make the number arbitrarily large.
 constexpr int64_t kMaxTensorsPerNode = 1 << 20;
 
 // Returns the number of tensors of `arg` in the node.
@@ -50,7 +50,8 @@ absl::Status ForEachArg(const NodeDef& node, const Args& args, Fn fn) {
     GRADFLOW_ASSIGN_OR_RETURN(const int64_t length, ArgLength(node, arg));
     if (begin + length > kMaxTensorsPerNode) {
       return errors::InvalidArgument("a node has at most ", kMaxTensorsPerNode,
-                                     " inputs or outputs, but ", arg.name(), " goes beyond");
+                                     " inputs or outputs, but argument ", arg.name(),
+                                     " exceeds this");
     }
     GRADFLOW_RETURN_IF_ERROR(fn(arg, static_cast<int>(begin), static_cast<int>(begin + length)));
     begin += length;
@@ -60,7 +61,7 @@ absl::Status ForEachArg(const NodeDef& node, const Args& args, Fn fn) {
 
 absl::Status ArgTypes(const NodeDef& node, const Args& args, DataTypeVector* types) {
   types->clear();
-  // Consecutive arguments mostly share a type attribute.
+  // Consecutive arguments often share a type attribute.
   const std::string* last_attr = nullptr;
   DataType last_type = DT_INVALID;
   return ForEachArg(node, args, [&](const OpDef::ArgDef& arg, int begin, int end) {
@@ -225,7 +226,7 @@ absl::Status NameRangesForNode(const NodeDef& node, const OpDef& op_def, NameRan
 
 std::vector<std::string> NearNames(absl::string_view name,
                                    const std::vector<std::string>& candidates, int limit) {
-  // Limits the cost. Names this long are not misspellings.
+  // Limits the cost. Such long names are not misspellings.
   constexpr size_t kMaxLength = 200;
   if (name.size() > kMaxLength || limit <= 0) return {};
   const std::string lower = absl::AsciiStrToLower(name);

@@ -22,6 +22,10 @@ class OpDef_ArgDef;
 // types and type attributes exist, and defaults have their attribute's type and are allowed.
 absl::Status ValidateOpDef(const OpDef& op_def);
 
+// Like ValidateOpDef(), for the signature of a function. Allows any name of the function, names of
+// nodes for arguments and results, also the same, and lengths of arguments without a minimum.
+absl::Status ValidateFunctionSignature(const OpDef& signature);
+
 // Sets each missing attribute that has a default.
 void AddDefaultsToNodeDef(const OpDef& op_def, NodeDef* node);
 // Removes each attribute whose value is its default.
@@ -32,7 +36,7 @@ void StripDefaultsFromNodeDef(const OpDef& op_def, NodeDef* node);
 // ignored. REQUIRES: defaults are set.
 absl::Status ValidateNodeDef(const NodeDef& node, const OpDef& op_def);
 
-// Returns whether an argument is a list of tensors.
+// Returns true if an argument is a list of tensors.
 bool IsListArg(const OpDef_ArgDef& arg);
 
 // Computes the types of the node's inputs and outputs, with lists flattened.
@@ -51,8 +55,8 @@ absl::Status NameRangesForNode(const NodeDef& node, const OpDef& op_def, NameRan
 // followed by flags, if any: "  [stateful]", "  [commutative, aggregate]", "  [deprecated]".
 std::string OpDefSignature(const OpDef& op_def);
 
-// Returns up to `limit` of `candidates` with the least edit distance to `name`, nearest first,
-// leaving out those that are not similar.
+// Returns the similar names among `candidates`, at most `limit`, by ascending edit distance to
+// `name`.
 std::vector<std::string> NearNames(absl::string_view name,
                                    const std::vector<std::string>& candidates, int limit = 3);
 

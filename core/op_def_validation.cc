@@ -61,12 +61,12 @@ absl::Status CheckAllowed(const OpDef::AttrDef& attr, const AttrValue& value) {
   return errors::InvalidArgument(
       "attribute ", attr.name(), value.has_list() ? " must hold only " : " must be one of ",
       DefinitionSetText(attr.allowed_values()), value.has_list() ? ", but holds " : ", but is ",
-      // Types as the set names them; strings shortened.
+      // Types have the names that the set uses; strings are shortened.
       refused.has_s() ? SummarizeAttrValue(refused) : DefinitionText(refused));
 }
 
-// Returns true for "Op" and for "Namespace>Op", whose parts begin with capital letters, and for the
-// name of an internal op, which begins with '_'.
+// Returns true for "Op" and "Namespace>Op" if the parts begin with capital letters. The name of an
+// internal op begins with '_'.
 bool IsOpName(absl::string_view name) {
   const bool is_internal = absl::ConsumePrefix(&name, "_");
   const std::vector<absl::string_view> parts = absl::StrSplit(name, '>');
@@ -83,6 +83,14 @@ bool IsIdentifier(absl::string_view name) {
                      [](unsigned char c) { return absl::ascii_isalnum(c) || c == '_'; });
 }
 
+// The arguments of functions may have the names of nodes.
+bool IsArgOfFunction(absl::string_view name) {
+  return !name.empty() && absl::ascii_isalnum(name[0]) &&
+         std::all_of(name.begin(), name.end(), [](unsigned char c) {
+           return absl::ascii_isalnum(c) || absl::StrContains("_.-/", static_cast<char>(c));
+         });
+}
+
 bool IsKnownType(DataType dtype) {
   const DataTypeVector& all = AllDataTypes();
   return std::find(all.begin(), all.end(), dtype) != all.end();
@@ -91,10 +99,11 @@ bool IsKnownType(DataType dtype) {
 // Collects the errors of one definition.
 class OpDefChecker {
  public:
-  explicit OpDefChecker(const OpDef& op_def) : op_def_(op_def) {}
+  OpDefChecker(const OpDef& op_def, bool is_function)
+      : op_def_(op_def), is_function_(is_function) {}
 
   absl::Status Check() {
-    if (!IsOpName(op_def_.name())) {
+    if (!is_function_ && !IsOpName(op_def_.name())) {
       Fault(
           "the name must begin with a capital letter, or with '_', and hold letters, digits and "
           "'_'; "
@@ -102,8 +111,10 @@ class OpDefChecker {
     }
     for (const auto& attr : op_def_.attr()) CheckAttr(attr);
     for (const auto& arg : op_def_.input_arg()) CheckArg(arg, "input");
+    if (is_function_) names_.clear();
     for (const auto& arg : op_def_.output_arg()) CheckArg(arg, "output");
     if (faults_.empty()) return absl::OkStatus();
+    if (is_function_) return absl::InvalidArgumentError(JoinFaults(faults_));
     return errors::InvalidArgument("op '", absl::CEscape(op_def_.name()),
                                    "': ", JoinFaults(faults_));
   }
@@ -114,9 +125,10 @@ class OpDefChecker {
     faults_.push_back(absl::StrCat(args...));
   }
 
-  void CheckName(const std::string& name, absl::string_view what) {
-    if (!IsIdentifier(name)) {
-      Fault("the name of ", what, " '", absl::CEscape(name), "' is not an identifier");
+  void CheckName(const std::string& name, absl::string_view what, bool may_be_node = false) {
+    if (!(may_be_node ? IsArgOfFunction(name) : IsIdentifier(name))) {
+      Fault("the name of ", what, " '", absl::CEscape(name), "' is not ",
+            may_be_node ? "valid for a node" : "an identifier");
     } else if (!names_.insert(name).second) {
       Fault("the name of ", what, " ", name, " is already used");
     }
@@ -137,7 +149,7 @@ class OpDefChecker {
     } else if (attr.has_minimum() && attr.type() != "int" && !is_list) {
       Fault("attribute ", attr.name(), " has a minimum, which ", attr.type(), " cannot have");
     } else if (attr.has_minimum() && is_list && attr.minimum() < 0) {
-      Fault("attribute ", attr.name(), " has a negative minimum of its length, ", attr.minimum());
+      Fault("attribute ", attr.name(), " has a negative minimum length, ", attr.minimum());
     } else if (attr.has_allowed_values() && !restrictable) {
       Fault("attribute ", attr.name(), " has allowed values, which ", attr.type(), " cannot have");
     } else if (attr.has_allowed_values()) {
@@ -151,7 +163,7 @@ class OpDefChecker {
   }
 
   void CheckArg(const OpDef::ArgDef& arg, absl::string_view what) {
-    CheckName(arg.name(), what);
+    CheckName(arg.name(), what, is_function_);
     const int num_types =
         (arg.type() != DT_INVALID) + !arg.type_attr().empty() + !arg.type_list_attr().empty();
     if (num_types != 1) {
@@ -166,13 +178,13 @@ class OpDefChecker {
     CheckAttrOfArg(arg, what, arg.type_attr(), "type");
     CheckAttrOfArg(arg, what, arg.type_list_attr(), "list(type)");
     const OpDef::AttrDef* length = CheckAttrOfArg(arg, what, arg.number_attr(), "int");
-    if (length != nullptr && (!length->has_minimum() || length->minimum() < 0)) {
+    if (length != nullptr && !is_function_ && (!length->has_minimum() || length->minimum() < 0)) {
       Fault("attribute ", length->name(), ", the length of ", what, " ", arg.name(),
             ", must have a minimum of at least 0");
     }
   }
 
-  // Returns the attribute `name` if it exists and has type `type`.
+  // Returns the attribute `name` if it exists and has type `type`, otherwise null.
   const OpDef::AttrDef* CheckAttrOfArg(const OpDef::ArgDef& arg, absl::string_view what,
                                        const std::string& name, absl::string_view type) {
     if (name.empty()) return nullptr;
@@ -189,6 +201,7 @@ class OpDefChecker {
   }
 
   const OpDef& op_def_;
+  const bool is_function_;
   absl::flat_hash_set<absl::string_view> names_;
   std::vector<std::string> faults_;
 };
@@ -226,6 +239,12 @@ absl::Status CheckAttrValue(const OpDef::AttrDef& attr, const AttrValue& value) 
   return absl::OkStatus();
 }
 
-absl::Status ValidateOpDef(const OpDef& op_def) { return OpDefChecker(op_def).Check(); }
+absl::Status ValidateOpDef(const OpDef& op_def) {
+  return OpDefChecker(op_def, /*is_function=*/false).Check();
+}
+
+absl::Status ValidateFunctionSignature(const OpDef& signature) {
+  return OpDefChecker(signature, /*is_function=*/true).Check();
+}
 
 }  // namespace gradflow

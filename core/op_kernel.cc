@@ -36,7 +36,7 @@ absl::Status KernelContext::AllocateOutput(int i, const TensorShape& shape, Tens
     if (bytes < 0) {
       bytes = static_cast<double>(LongestString()) * static_cast<double>(shape.num_elements());
     }
-    // Beyond this, no allocator has any.
+    // No allocator has more bytes.
     constexpr double kMax = 1e18;
     const absl::Status status = tensor->ChargeStrings(static_cast<size_t>(std::min(bytes, kMax)));
     if (!status.ok()) return fault(status);
@@ -52,7 +52,7 @@ absl::Status KernelContext::ForwardInputOrAllocateOutput(int input, int i, const
   GRADFLOW_RETURN_IF_ERROR(
       internal::CheckOut(out, "KernelContext::ForwardInputOrAllocateOutput", "out"));
   Tensor& in = inputs_[input];
-  // Strings would be new all the same.
+  // Reuse saves nothing for strings, because their characters are allocated in any case.
   if (in.dtype() == output_types_[i] && in.dtype() != DT_STRING && in.CanBeReused() &&
       outputs_[i].TakeFrom(&in, shape)) {
     *out = &outputs_[i];
@@ -70,7 +70,7 @@ absl::Status KernelContext::AllocateTemp(DataType dtype, const TensorShape& shap
 
 namespace {
 
-// Lets the thread that runs an asynchronous kernel wait for its end.
+// Lets the thread that runs an asynchronous kernel wait for the kernel's end.
 class Waiter final : public AsyncDone::Target {
  public:
   struct State {
@@ -140,7 +140,7 @@ absl::Status KernelContext::CheckSameShape(int i, absl::string_view name_i, int 
 absl::StatusOr<DimVector> KernelContext::Ints(int i, absl::string_view name) const {
   DimVector values;
   const Tensor& tensor = inputs_[i];
-  // Looked at before they are copied.
+  // Checks the number of elements before they are copied.
   if (tensor.NumElements() > kMaxDims) {
     return errors::InvalidArgument(name, " must have at most ", kMaxDims, " elements, but has ",
                                    tensor.NumElements());

@@ -1,11 +1,11 @@
 // OpKernel: computes a node on a device. It reads its attributes from a KernelConstruction when it
 // is made, and its inputs from a KernelContext in each run.
 //
-// A kernel is made once for its node and then run any number of times, also concurrently, so
-// Compute is thread-safe: it guards any state that it changes. Compute should return errors, not
+// A kernel is made once for its node and then run any number of times, even concurrently. Compute
+// is therefore thread-safe: it guards any state that it changes. Compute should return errors, not
 // throw; the executor turns exceptions into errors. Compute checks its inputs even if the shape
-// function has checked them. An error states the local fact ("min must be a scalar, but has
-// shape [2]"); the executor adds "node 'name' (Op): ".
+// function has checked them. An error states the local fact ("min must be a scalar, but has shape
+// [2]"); the executor adds "node 'name' (Op): ".
 //
 // A kernel that waits for something outside of its thread (a timer, a queue, another machine, a
 // function) is an AsyncOpKernel, which holds no thread while it waits.
@@ -40,8 +40,8 @@ class ResourceManager;
 // The information that a kernel may read while it is made. Owns nothing.
 class KernelConstruction {
  public:
-  // The types are those of the node's inputs and outputs, with lists flattened. `constant` is the
-  // result of constant(). All arguments are borrowed.
+  // `input_types` and `output_types` have the types of the node's inputs and outputs, with lists
+  // flattened. `constant` is the result of constant(). All arguments are borrowed.
   KernelConstruction(const NodeDef& node, const OpDef& op_def,
                      absl::Span<const DataType> input_types,
                      absl::Span<const DataType> output_types, const Tensor* constant = nullptr)
@@ -59,14 +59,14 @@ class KernelConstruction {
   int num_outputs() const { return static_cast<int>(output_types_.size()); }
   DataType input_type(int i) const { return input_types_[i]; }
   DataType output_type(int i) const { return output_types_[i]; }
-  // Returns the value of a Const if the graph has already decoded it, otherwise null. Sharing it
-  // saves a second copy. For other ops, returns the value of the largest input that is a constant,
-  // or null. A kernel may cache data derived from that value. A run may feed another tensor, so the
-  // kernel must hold this tensor and compare the input with it by SharesBufferWith().
+  // For a Const, returns its value if the graph has already decoded it, otherwise null. Sharing the
+  // tensor saves a copy. For other ops, returns the value of the largest constant input, or null. A
+  // kernel may cache data derived from this value. A run may feed another tensor, so the kernel
+  // must hold this tensor and compare the input with it by SharesBufferWith().
   const Tensor* constant() const { return constant_; }
 
-  // Reads an attribute. Returns NOT_FOUND if the node has none of this name, INVALID_ARGUMENT if it
-  // has another type.
+  // Reads an attribute. Returns NOT_FOUND if the node has no attribute of this name, and
+  // INVALID_ARGUMENT if the attribute has another type.
   template <typename T>
   absl::Status GetAttr(absl::string_view name, T* value) const {
     return GetNodeAttr(node_, name, value);
@@ -105,10 +105,10 @@ class KernelContext {
 
   // Allocates output i with uninitialized elements and returns it in *out.
   absl::Status AllocateOutput(int i, const TensorShape& shape, Tensor** out);
-  // Reuses the memory of input `input` for output i, or else allocates it. Reuses it if nothing
-  // else reads the input, the types and numbers of elements match, and the elements are not
-  // strings. *out then aliases the input, which stays readable until output i is replaced: read
-  // each element before writing it.
+  // Reuses the memory of input `input` for output i if nothing else reads the input, the types and
+  // numbers of elements match, and the elements are not strings. Otherwise allocates the output. If
+  // *out reuses the input's memory, the input stays readable until output i is replaced: read each
+  // element before writing it.
   absl::Status ForwardInputOrAllocateOutput(int input, int i, const TensorShape& shape,
                                             Tensor** out);
   // Makes `tensor` output i, sharing its elements.
@@ -117,13 +117,13 @@ class KernelContext {
     internal::RequireIndex("KernelContext::mutable_output", i, num_outputs());
     return &outputs_[i];
   }
-  // Sets the expected number of characters of the strings in the next output that is allocated.
-  // They are charged to the session's memory before the kernel makes them. By default, each string
-  // of an output is expected to be as long as the longest string of the inputs. That suffices for
-  // kernels that copy strings, and charges too much if their lengths differ. The actual number
-  // replaces the charge when the kernel has ended.
+  // Sets the expected number of characters of the strings in the next output that is allocated. The
+  // characters are charged to the session's memory before the kernel makes the strings. By default,
+  // each string of an output is expected to be as long as the longest string of the inputs. This
+  // default is enough for kernels that copy strings, but charges too much if the lengths differ.
+  // The actual number replaces the charge after the kernel has ended.
   void ExpectStringBytes(double bytes) { expected_string_bytes_ = bytes; }
-  // Allocates scratch memory, which lives until *out is destroyed.
+  // Allocates scratch memory. It lives until *out is destroyed.
   absl::Status AllocateTemp(DataType dtype, const TensorShape& shape, Tensor* out);
   const std::shared_ptr<Allocator>& allocator() const { return *run_.allocator; }
 
@@ -145,15 +145,14 @@ class KernelContext {
 
   // ---- For the executor ----
 
-  // Sets the node, and the run of its plan, that this context belongs to. Needed by kernels that
-  // call functions.
+  // Sets the frame that executes the node, and the node. Kernels that call functions need them.
   void SetPlanNode(ExecutionFrame* run, int node) {
     frame_ = run;
     plan_node_ = node;
   }
   ExecutionFrame* frame() const { return frame_; }
   int plan_node() const { return plan_node_; }
-  // Adds the bytes of each tensor that is allocated from now on to *total. Null ends this.
+  // From now on, adds the bytes of each allocated tensor to *total. Null ends the counting.
   void CountAllocatedBytes(int64_t* total) { allocated_bytes_ = total; }
 
   // ---- For kernels that are busy outside of ParallelFor() ----
@@ -173,8 +172,9 @@ class KernelContext {
   // "gradients and inputs must have the same shape, but have [2] and [3]"
   absl::Status CheckSameShape(int i, absl::string_view name_i, int j,
                               absl::string_view name_j) const;
-  // Returns the elements of an int16, int32 or int64 input, widened: sizes or axes. Returns
-  // INVALID_ARGUMENT if there are more than kMaxDims, the maximum rank of a shape.
+  // Returns the elements of an int16, int32 or int64 input, widened to int64. For inputs that hold
+  // sizes or axes: returns INVALID_ARGUMENT if there are more than kMaxDims elements, the maximum
+  // rank of a shape.
   absl::StatusOr<DimVector> Ints(int i, absl::string_view name) const;
   // Returns the element of a scalar int16, int32 or int64 input.
   absl::StatusOr<int64_t> ScalarInt(int i, absl::string_view name) const;
@@ -197,7 +197,7 @@ class KernelContext {
   int plan_node_ = -1;
 };
 
-// Calls ParallelFor() of core/parallel.h in the run of `ctx`.
+// Calls ParallelFor() (core/parallel.h) in the run of `ctx`.
 inline void ParallelFor(const KernelContext& ctx, int64_t total, int64_t block_size,
                         absl::FunctionRef<void(int64_t begin, int64_t end)> fn) {
   ParallelFor(ctx.run(), total, block_size, fn);
@@ -210,8 +210,8 @@ class OpKernel {
   virtual ~OpKernel() = default;
   // Sets every output or marks it dead, or returns an error. Thread-safe.
   virtual absl::Status Compute(KernelContext& ctx) const = 0;
-  // Returns true if Compute never costs more than a task switch, as when it only forwards tensors
-  // or makes scalars. It then runs on the thread that made the node ready.
+  // Returns true if Compute never costs more than a task switch, for example because it only
+  // forwards tensors or makes scalars. It then runs on the thread that made the node ready.
   virtual bool IsCheap() const { return false; }
   // Returns this kernel if it is an AsyncOpKernel, otherwise null.
   virtual const AsyncOpKernel* AsAsync() const { return nullptr; }
@@ -220,25 +220,25 @@ class OpKernel {
 // Ends one run of an AsyncOpKernel. Copies end the same run.
 //
 // Thread safety: may be copied, called and dropped on any thread, even after the graph's run is
-// over. The run then ignores it.
+// over. The run then ignores the call.
 class AsyncDone {
  public:
   // Receives the status of a kernel's run.
   class Target {
    public:
     virtual ~Target() = default;
-    // Returns false, without effect, if it has been called before.
+    // Returns false and has no effect if it has been called before.
     virtual bool Done(absl::Status status) = 0;
   };
 
   // Makes a callback that calls target->Done().
   explicit AsyncDone(std::shared_ptr<Target> target) : target_(std::move(target)) {}
-  // A move copies, since a moved-from object would have no target.
+  // A move copies, because a moved-from object would have no target.
   AsyncDone(const AsyncDone&) = default;
   AsyncDone& operator=(const AsyncDone&) = default;
 
-  // Ends the run. Returns false, without effect, if it has already ended. REQUIRES: all outputs are
-  // set if `status` is OK
+  // Ends the run. Returns false and has no effect if the run has already ended. REQUIRES: all
+  // outputs are set if `status` is OK
   bool operator()(absl::Status status) const { return target_->Done(std::move(status)); }
 
  private:
@@ -252,7 +252,7 @@ class AsyncOpKernel : public OpKernel {
   // before ComputeAsync returns. `ctx` lives as long as a copy of `done`. If all copies of `done`
   // are dropped without a call, the node fails with INTERNAL.
   //
-  // When the run is stopped, the graph's run ends without waiting for the kernel. The kernel should
+  // When the graph's run is stopped, it ends without waiting for the kernel. The kernel should
   // give up and drop `done`, or call it with any status. ctx.run().stop->AddCallback() notifies it.
   virtual void ComputeAsync(KernelContext& ctx, AsyncDone done) const = 0;
 
@@ -261,7 +261,7 @@ class AsyncOpKernel : public OpKernel {
   const AsyncOpKernel* AsAsync() const final { return this; }
 };
 
-// Makes a kernel for a node, or returns the reason why the node cannot have one.
+// Makes a kernel for a node, or returns an error if the kernel does not support the node.
 using KernelFactory =
     absl::StatusOr<std::unique_ptr<OpKernel>> (*)(const KernelConstruction& construction);
 
@@ -273,7 +273,7 @@ struct HasInit<
     K, std::void_t<decltype(std::declval<K&>().Init(std::declval<const KernelConstruction&>()))>>
     : std::true_type {};
 
-// A KernelFactory for the class K. Calls K::Init, if there is one, which reads and checks the
+// A KernelFactory for the class K. Calls K::Init, if it exists; K::Init reads and checks the
 // attributes.
 template <typename K>
 absl::StatusOr<std::unique_ptr<OpKernel>> MakeKernel(

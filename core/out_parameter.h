@@ -1,8 +1,8 @@
-// Checks of pointers through which public functions return results. Internal.
+// Checks pointers to the results of public functions. Internal.
 //
 // A function that returns a status returns INVALID_ARGUMENT for a null pointer, unless null means
-// that the caller does not want the result. Other functions end the program with the same text, as
-// for other misuse. tests/training/out_parameters_test.cc lists all of them.
+// that the caller does not want the result. Other functions end the program with the same text.
+// tests/training/out_parameters_test.cc lists all functions of both kinds.
 #ifndef GRADFLOW_CORE_OUT_PARAMETER_H_
 #define GRADFLOW_CORE_OUT_PARAMETER_H_
 

@@ -14,12 +14,13 @@
 namespace gradflow {
 namespace {
 
-// Where the calling thread is. Both say only what the thread need not do again: a thread without
-// them enters the arena, or shares its loop.
+// The arena that the calling thread is in, and whether it runs a block of a limited loop. The
+// defaults are always safe: the thread then enters the arena, or shares its loop with other
+// threads.
 thread_local const LoopArena* current_arena = nullptr;
 thread_local bool in_limited_loop = false;
 
-// Marks the thread as one that runs a block of a loop.
+// Sets the state of a thread that runs blocks of a loop.
 class ScopedBlock {
  public:
   ScopedBlock(const LoopArena* arena, bool limited)
@@ -32,7 +33,7 @@ class ScopedBlock {
 };
 
 // Calls run(begin, end) for ranges that cover [0, blocks), on at most `max_threads` threads of the
-// arena if that is not 0.
+// arena if `max_threads` is not 0.
 template <typename F>
 void RunOnThreads(int64_t blocks, int max_threads, const F& run) {
   if (max_threads == 0) {
@@ -41,7 +42,7 @@ void RunOnThreads(int64_t blocks, int max_threads, const F& run) {
                           GRADFLOW_NO_TSAN { run(range.begin(), range.end()); });
     return;
   }
-  // One task a thread, each of which takes a block at a time.
+  // Each thread runs a task, which takes a block at a time.
   std::atomic<int64_t> next{0};
   tbb::parallel_for(
       tbb::blocked_range<int64_t>(0, std::min<int64_t>(blocks, max_threads)),
@@ -70,10 +71,10 @@ RunContext SerialLoops(const RunContext& run) {
 void ParallelFor(const RunContext& run, int64_t total, int64_t block_size,
                  absl::FunctionRef<void(int64_t begin, int64_t end)> fn) {
   if (total <= 0) return;
-  RunStop* const stop = run.stop;
+  StopToken* const stop = run.stop;
   const int64_t blocks = NumBlocks(total, block_size);
   if (blocks == 1) {
-    // No look at the clock either, so that a deadline costs small loops nothing.
+    // Does not read the clock, so that a deadline costs small loops nothing.
     if (stop == nullptr || !stop->IsStopped()) fn(0, total);
     return;
   }
@@ -94,8 +95,8 @@ void ParallelFor(const RunContext& run, int64_t total, int64_t block_size,
   if (arena_threads == 1) return run_blocks(0, blocks);
   const bool limited = run.max_loop_threads > 0 && run.max_loop_threads < arena_threads;
   const LoopArena* const arena = current_arena;
-  // Isolated, so that a thread that waits for its blocks takes no other node of the graph: that
-  // node could be long, and the stack would grow with each.
+  // Isolated, so that a thread that waits for its blocks runs no other node of the graph: the other
+  // node could take long, and the stack would grow with every such node.
   char fork = 0;
   char join = 0;
   TsanRelease(&fork);
@@ -112,7 +113,7 @@ void ParallelFor(const RunContext& run, int64_t total, int64_t block_size,
 }
 
 int64_t BlockSizeForCost(double nanoseconds_per_unit) {
-  // Splitting off a task costs oneTBB under a microsecond; a block of 20 hides that.
+  // A block takes many times longer than oneTBB needs to spawn a task.
   constexpr double kBlockNanoseconds = 20000;
   return std::max<int64_t>(
       1, static_cast<int64_t>(kBlockNanoseconds / std::max(nanoseconds_per_unit, 0.01)));

@@ -1,13 +1,13 @@
-// Parallel loops for kernels, over oneTBB in the arena of their run.
+// Parallel loops for kernels. They use oneTBB, in the arena of their run.
 //
-// The amount of work alone decides how it is split, never the number of threads: a kernel that
-// keeps one partial result per block and combines them in order has the same bits on any machine.
-// A thread that waits for its loop runs no other node of the graph. With one thread, blocks run in
-// order on the calling thread.
+// Loops are split by the amount of work, never by the number of threads. A kernel that keeps one
+// partial result per block and combines the partial results in order therefore returns the same
+// bits on any number of threads. A thread that waits for its loop runs no other node of the graph.
+// With one thread, blocks run in order on the calling thread.
 //
-// When a run is to end (an error elsewhere, a cancellation, a deadline), its loops skip the blocks
-// that have not begun, and so do all later loops. What a kernel then returns does not matter, but
-// it must not rely on values that a loop should have written.
+// If a run must end (an error elsewhere, a cancellation, a deadline), its loops and all later loops
+// skip the blocks that have not begun. The result of a kernel then does not matter, but the kernel
+// must not rely on values that a loop should have written.
 #ifndef GRADFLOW_CORE_PARALLEL_H_
 #define GRADFLOW_CORE_PARALLEL_H_
 
@@ -19,15 +19,15 @@
 #pragma GCC visibility push(default)
 namespace gradflow {
 
-// Calls fn(begin, end) for blocks that cover [0, total), concurrently. Every block but the last
+// Calls fn(begin, end) for blocks that cover [0, total), concurrently. Every block except the last
 // has `block_size` units. A single block runs on the calling thread, without oneTBB. A loop nested
 // in a loop that RunContext::max_loop_threads limits runs on one thread.
 // REQUIRES: block_size > 0, and fn does not throw.
 void ParallelFor(const RunContext& run, int64_t total, int64_t block_size,
                  absl::FunctionRef<void(int64_t begin, int64_t end)> fn);
 
-// Counts the calling thread as a thread of `arena` as long as this object lives: loops of runs in
-// that arena need not enter it. For those who implement LoopArena.
+// Counts the calling thread as a thread of `arena` while this object lives: loops of runs in this
+// arena need not enter it. For implementations of LoopArena.
 class ScopedArenaMembership {
  public:
   // `arena` must outlive this.
@@ -43,8 +43,8 @@ class ScopedArenaMembership {
 // Returns a copy of `run` whose loops run on their calling thread.
 RunContext SerialLoops(const RunContext& run);
 
-// Returns a block size whose work far outweighs the cost of a task, for units of about
-// `nanoseconds_per_unit` each.
+// Returns a block size whose work far exceeds the cost of a task. Each unit takes about
+// `nanoseconds_per_unit`.
 int64_t BlockSizeForCost(double nanoseconds_per_unit);
 
 // Returns the number of blocks of ParallelFor(run, total, block_size).

@@ -43,8 +43,8 @@ struct Registry::Tables {
 
 namespace {
 
-// The attributes of a node, caching the last lookup: consecutive kernels mostly constrain the same
-// attribute.
+// The attributes of a node. Caches the last look-up, because consecutive kernels often constrain
+// the same attribute.
 class AttrsOfNode {
  public:
   explicit AttrsOfNode(const NodeDef& node) : node_(node) {}
@@ -79,16 +79,17 @@ bool TypesFit(const KernelRegistration& kernel, AttrsOfNode* attrs) {
   return true;
 }
 
-// Returns true unless the node has a type attribute that is or contains DT_RESOURCE and that the
-// kernel does not constrain: kernels of all types move elements as bytes or strings.
-bool ResourcesFit(const KernelRegistration& kernel, const NodeDef& node) {
-  const auto is_resource = [](int dtype) { return dtype == DT_RESOURCE; };
+// Returns false if the node has a type attribute that is or contains DT_RESOURCE or DT_VARIANT and
+// the kernel does not constrain this attribute. Kernels for all types move elements as bytes or
+// strings.
+bool ObjectsFit(const KernelRegistration& kernel, const NodeDef& node) {
+  const auto is_object = [](int dtype) { return dtype == DT_RESOURCE || dtype == DT_VARIANT; };
   for (const auto& [name, value] : node.attr()) {
     const auto& list = value.list().type();
-    const bool has_resource = value.value_case() == AttrValue::kType
-                                  ? is_resource(value.type())
-                                  : std::any_of(list.begin(), list.end(), is_resource);
-    if (!has_resource || absl::StartsWith(name, "_")) continue;
+    const bool has_object = value.value_case() == AttrValue::kType
+                                ? is_object(value.type())
+                                : std::any_of(list.begin(), list.end(), is_object);
+    if (!has_object || absl::StartsWith(name, "_")) continue;
     const auto constrains = [&name = name](const auto& c) { return c.first == name; };
     if (std::none_of(kernel.type_constraints.begin(), kernel.type_constraints.end(), constrains)) {
       return false;
@@ -135,7 +136,7 @@ std::string DescribeKernels(const std::vector<std::unique_ptr<KernelRegistration
 std::string DescribeRequest(const NodeDef& node, const std::string& device,
                             const std::string& label) {
   std::string text = device;
-  // Sorted, as the order of node.attr() depends on hashing.
+  // Sorted, because the order of node.attr() depends on hashing.
   std::map<std::string, std::string> types;
   for (const auto& [name, value] : node.attr()) {
     if (value.value_case() == AttrValue::kType) types[name] = DataTypeString(value.type());
@@ -156,20 +157,22 @@ std::string DeviceType(absl::string_view device) {
   return "CPU";
 }
 
-OpRegistration::OpRegistration(std::unique_ptr<OpDef> def, ShapeFn shape_fn, OpApi api)
-    : def_(std::move(def)), shape_fn_(shape_fn), api_(std::move(api)) {}
+OpRegistration::OpRegistration(std::unique_ptr<OpDef> def, ShapeFn shape_fn, OpApi api,
+                               FunctionalOp functional)
+    : def_(std::move(def)), shape_fn_(shape_fn), api_(std::move(api)), functional_(functional) {}
 OpRegistration::~OpRegistration() = default;
 
-Registry::OpBuilder::OpBuilder(Registry* registry, absl::string_view name)
+Registry::OpRegistrar::OpRegistrar(Registry* registry, absl::string_view name)
     : registry_(registry), builder_(name) {}
 
-Registry::OpBuilder::OpBuilder(OpBuilder&& other) noexcept
+Registry::OpRegistrar::OpRegistrar(OpRegistrar&& other) noexcept
     : registry_(std::exchange(other.registry_, nullptr)),
       builder_(std::move(other.builder_)),
       shape_fn_(other.shape_fn_),
+      functional_(other.functional_),
       api_(std::move(other.api_)) {}
 
-Registry::OpBuilder::~OpBuilder() {
+Registry::OpRegistrar::~OpRegistrar() {
   if (registry_ == nullptr) return;
   auto def = std::make_unique<OpDef>();
   if (absl::Status status = builder_.Finalize(def.get()); !status.ok()) {
@@ -177,7 +180,7 @@ Registry::OpBuilder::~OpBuilder() {
     registry_->tables_->Fault(std::move(status)).IgnoreError();
     return;
   }
-  registry_->RegisterOp(std::move(def), shape_fn_, std::move(api_)).IgnoreError();
+  registry_->RegisterOp(std::move(def), shape_fn_, std::move(api_), functional_).IgnoreError();
 }
 
 Registry::KernelBuilder::KernelBuilder(Registry* registry, absl::string_view op,
@@ -197,11 +200,12 @@ Registry::KernelBuilder::~KernelBuilder() {
 Registry::Registry() : tables_(std::make_unique<Tables>()) {}
 Registry::~Registry() = default;
 
-absl::Status Registry::RegisterOp(std::unique_ptr<OpDef> def, ShapeFn shape_fn, OpApi api) {
+absl::Status Registry::RegisterOp(std::unique_ptr<OpDef> def, ShapeFn shape_fn, OpApi api,
+                                  FunctionalOp functional) {
   absl::Status valid = ValidateOpDef(*def);
   MutexLock lock(&tables_->mutex);
   if (!valid.ok()) return tables_->Fault(std::move(valid));
-  auto op = std::make_unique<OpRegistration>(std::move(def), shape_fn, std::move(api));
+  auto op = std::make_unique<OpRegistration>(std::move(def), shape_fn, std::move(api), functional);
   const std::string& name = op->def().name();
   if (tables_->ops.contains(name) || (base_ != nullptr && base_->FindOp(name) != nullptr)) {
     return tables_->Fault(errors::AlreadyExists("op '", name, "' is already registered"));
@@ -246,7 +250,7 @@ absl::Status Registry::RegisterAllOrNothing(absl::FunctionRef<void(Registry&)> a
   MutexLock additions_lock(&additions.tables_->mutex);
   MutexLock lock(&tables_->mutex);
   for (const auto& [name, op] : additions.tables_->ops) {
-    // Another thread may have registered it since `additions` checked.
+    // Another thread may have registered the op since `additions` checked.
     if (tables_->ops.contains(name)) {
       return errors::AlreadyExists("op '", name, "' is already registered");
     }
@@ -317,7 +321,7 @@ absl::StatusOr<const KernelRegistration*> Registry::FindKernel(const NodeDef& no
   if (const auto it = tables_->kernels.find(node.op()); it != tables_->kernels.end()) {
     for (const auto& kernel : it->second) {
       if (kernel->device != device || kernel->label != label || !TypesFit(*kernel, &attrs) ||
-          !ResourcesFit(*kernel, node)) {
+          !ObjectsFit(*kernel, node)) {
         continue;
       }
       if (best == nullptr || kernel->priority > best->priority) {

@@ -1,10 +1,10 @@
 // ResourceHandle: the element of a tensor of type DT_RESOURCE, which names a resource.
 //
-// A handle has the container and the name under which a ResourceManager knows the resource, or owns
-// the resource itself (resource()). Copies are cheap and share both. The handle of a variable also
-// states the variable's type and shape, for shape inference and checks.
+// A handle holds the container and name of a resource in a ResourceManager, or owns the resource
+// (resource()). Copies are cheap and share both. The handle of a variable also states the
+// variable's type and shape, for shape inference and checks.
 //
-// In a running graph, edges of reference type carry handles, too (TypeOfSlot).
+// In a running graph, edges of reference type also carry handles (TypeOfSlot).
 //
 // Thread safety: copies may be used on different threads.
 #ifndef GRADFLOW_CORE_RESOURCE_HANDLE_H_
@@ -26,15 +26,15 @@ class ResourceHandle {
  public:
   // Names no resource.
   ResourceHandle() = default;
-  // Names the resource `name` of `container`. `dtype` and `shape` are those of a variable;
+  // Names the resource `name` of `container`. `dtype` and `shape` describe a variable; `dtype` is
   // DT_INVALID for other resources.
   ResourceHandle(absl::string_view container, absl::string_view name, DataType dtype = DT_INVALID,
                  PartialTensorShape shape = PartialTensorShape());
-  // Owns `resource`, which has the name `name` in messages.
+  // Owns `resource`. Messages call it `name`.
   ResourceHandle(std::shared_ptr<ResourceBase> resource, absl::string_view name,
                  DataType dtype = DT_INVALID, PartialTensorShape shape = PartialTensorShape());
 
-  // Return what the handle was made of.
+  // Return the arguments of the constructor.
   const std::string& container() const { return info().container; }
   const std::string& name() const { return info().name; }
   DataType dtype() const { return info().dtype; }

@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/call_safely.h"
-#include "gradflow/core/run_stop.h"
 #include "gradflow/core/status.h"
+#include "gradflow/core/stop_token.h"
 
 namespace gradflow {
 namespace {
@@ -32,7 +32,8 @@ std::string TypeName(const std::type_info& type) {
 struct ResourceManager::Making {
   // Held by the thread that runs make().
   Mutex made;
-  // The thread that runs make(), or no thread afterwards. Guarded by ResourceManager::mutex_.
+  // The thread that runs make(); no thread after make() has returned. Guarded by
+  // ResourceManager::mutex_.
   std::thread::id maker = std::this_thread::get_id();
 };
 
@@ -46,8 +47,8 @@ absl::Status ResourceManager::Create(absl::string_view container, absl::string_v
   MutexLock lock(&mutex_);
   GRADFLOW_RETURN_IF_ERROR(CheckOpen());
   Resources& resources = containers_[std::string(container)];
-  // On failure try_emplace leaves `resource` unmoved. It is destroyed after the lock is released,
-  // as its destructor may use the manager.
+  // On failure try_emplace does not move `resource`. It is destroyed after the lock is released,
+  // because its destructor may use the manager.
   if (resources.try_emplace(std::string(name), std::move(resource)).second) {
     return absl::OkStatus();
   }
@@ -73,11 +74,11 @@ std::shared_ptr<ResourceBase> ResourceManager::FindLocked(absl::string_view cont
 
 absl::StatusOr<std::shared_ptr<ResourceBase>> ResourceManager::FindOrMake(
     absl::string_view container, absl::string_view name,
-    absl::FunctionRef<absl::StatusOr<std::shared_ptr<ResourceBase>>()> make, RunStop* stop) {
+    absl::FunctionRef<absl::StatusOr<std::shared_ptr<ResourceBase>>()> make, StopToken* stop) {
   if (auto found = Find(container, name); found.ok()) return found;
   const std::pair<std::string, std::string> key(container, name);
-  // Declared before the locks: if it is not stored, its destructor, which may use the manager, runs
-  // after they are released.
+  // Declared before the locks: if the resource is not stored, its destructor runs after the locks
+  // are released and may use the manager.
   std::shared_ptr<ResourceBase> made;
   const auto making = std::make_shared<Making>();
   // Threads that wait for this resource block on this lock.
@@ -101,12 +102,12 @@ absl::StatusOr<std::shared_ptr<ResourceBase>> ResourceManager::FindOrMake(
     MutexLock lock(&mutex_);
     waiting_.erase(std::this_thread::get_id());
   }
-  // Isolated: while make() waits for tasks of its own, oneTBB must not run other nodes on this
-  // thread, as they could wait for this resource and deadlock.
+  // Isolated: while make() waits for its own tasks, oneTBB must not run other nodes on this thread,
+  // because they could wait for this resource and deadlock.
   const absl::Status status = CallSafely([&] {
     return tbb::this_task_arena::isolate([&]() -> absl::Status {
       GRADFLOW_ASSIGN_OR_RETURN(made, make());
-      // Its loops may have skipped blocks.
+      // The loops of make() may have skipped blocks.
       if (IsStopped(stop))
         return absl::CancelledError("the run was stopped while it made a resource");
       if (made != nullptr) return absl::OkStatus();
@@ -119,7 +120,7 @@ absl::StatusOr<std::shared_ptr<ResourceBase>> ResourceManager::FindOrMake(
   making->maker = std::thread::id();
   GRADFLOW_RETURN_IF_ERROR(status);
   GRADFLOW_RETURN_IF_ERROR(CheckOpen());
-  // Create() may have added one meanwhile.
+  // Create() may have added the resource meanwhile.
   return containers_[key.first].try_emplace(key.second, made).first->second;
 }
 

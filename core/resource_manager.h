@@ -1,4 +1,4 @@
-// ResourceManager: state of kernels that outlives a run, owned by the session.
+// ResourceManager: state of kernels that outlives a run. The session owns it.
 //
 // A resource has a name within a named container; "" is the default container. Kernels look
 // resources up through KernelContext::resource_manager():
@@ -34,9 +34,10 @@
 #pragma GCC visibility push(default)
 namespace gradflow {
 
-class RunStop;
+class StopToken;
 
-// The prefix of the containers of TensorFlow's headers in a session, which no op may name.
+// Containers whose names begin with this prefix belong to the implementation of TensorFlow's
+// headers (compat/). Kernels reject them in the attribute `container`.
 inline constexpr absl::string_view kReservedContainers = "_tensorflow";
 
 class ResourceBase {
@@ -53,7 +54,7 @@ class ResourceManager {
   ResourceManager(const ResourceManager&) = delete;
   ResourceManager& operator=(const ResourceManager&) = delete;
 
-  // Adds a resource. Returns ALREADY_EXISTS if there is one of that name, of any type; CANCELLED
+  // Adds a resource. Returns ALREADY_EXISTS if a resource of any type has this name, and CANCELLED
   // after Close(). REQUIRES: resource != nullptr
   absl::Status Create(absl::string_view container, absl::string_view name,
                       std::shared_ptr<ResourceBase> resource);
@@ -63,19 +64,19 @@ class ResourceManager {
                                             absl::string_view name) const {
     return As<T>(container, name, Find(container, name));
   }
-  // Returns the resource, creating it by make() if there is none. make() returns a
+  // Returns the resource. Creates it by make() if it does not exist. make() returns a
   // std::shared_ptr<T> or a StatusOr of one. Concurrent calls for one resource call make() once:
   // one thread creates it, the others wait. If make() fails, its caller returns the error and one
-  // of the waiting threads tries next. A wait ends when make() returns, even if the waiting run is
-  // cancelled.
+  // of the waiting threads tries next. The other threads wait until make() returns, even if
+  // their runs are cancelled.
   //
-  // make() may use the manager, including to create other resources; returns FAILED_PRECONDITION
-  // if that would deadlock. Returns CANCELLED if Close() was called before or during make(), or if
-  // the run was stopped during make().
+  // make() may use the manager, and may create other resources. LookupOrCreate returns
+  // FAILED_PRECONDITION if that would deadlock. Returns CANCELLED if Close() was called before or
+  // during make(), or if `stop`, which may be null, stopped the run during make().
   template <typename T, typename F>
   absl::StatusOr<std::shared_ptr<T>> LookupOrCreate(absl::string_view container,
                                                     absl::string_view name, F&& make,
-                                                    RunStop* stop = nullptr) {
+                                                    StopToken* stop = nullptr) {
     const auto make_base = [&]() -> absl::StatusOr<std::shared_ptr<ResourceBase>> {
       absl::StatusOr<std::shared_ptr<T>> made = make();
       if (!made.ok()) return made.status();
@@ -84,7 +85,7 @@ class ResourceManager {
     return As<T>(container, name, FindOrMake(container, name, make_base, stop));
   }
 
-  // Removes a resource. Returns NOT_FOUND if there is none.
+  // Removes a resource. Returns NOT_FOUND if it does not exist.
   absl::Status Delete(absl::string_view container, absl::string_view name);
   // Removes all resources of a container, if any.
   void Cleanup(absl::string_view container);
@@ -105,7 +106,7 @@ class ResourceManager {
                                                      absl::string_view name) const;
   absl::StatusOr<std::shared_ptr<ResourceBase>> FindOrMake(
       absl::string_view container, absl::string_view name,
-      absl::FunctionRef<absl::StatusOr<std::shared_ptr<ResourceBase>>()> make, RunStop* stop);
+      absl::FunctionRef<absl::StatusOr<std::shared_ptr<ResourceBase>>()> make, StopToken* stop);
   std::shared_ptr<ResourceBase> FindLocked(absl::string_view container,
                                            absl::string_view name) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -1,8 +1,8 @@
 // RunContext: the state that the kernels of one run share.
 //
-// The executor makes one for each run. A kernel gets it from KernelContext::run(), on any thread,
-// and passes it to its loops (core/parallel.h). Functions that a kernel calls (FunctionRunner)
-// share the run's limits, threads and trace.
+// The executor makes a RunContext for each run. A kernel gets it from KernelContext::run(), on any
+// thread, and passes it to its loops (core/parallel.h). Functions that a kernel calls
+// (FunctionRunner) share the run's limits, threads and trace.
 //
 // Thread safety: constant during the run. The objects that it points to are thread-safe.
 #ifndef GRADFLOW_CORE_RUN_CONTEXT_H_
@@ -18,7 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "gradflow/core/allocator.h"
-#include "gradflow/core/run_stop.h"
+#include "gradflow/core/stop_token.h"
 #include "gradflow/core/tensor.h"
 
 #pragma GCC visibility push(default)
@@ -32,27 +32,27 @@ class ResourceManager;
 class LoopArena {
  public:
   virtual ~LoopArena() = default;
-  // Calls fn() on the calling thread, whose loops the threads then share. Returns false, without
-  // calling fn(), if there is no room for another calling thread.
+  // Calls fn() on the calling thread. The arena's threads share the loops of fn(). Returns false
+  // without calling fn() if the arena has no room for another calling thread.
   virtual bool Execute(absl::FunctionRef<void()> fn) = 0;
 };
 
-// A function that FunctionRunner has found; valid as long as the runner.
+// A function that FunctionRunner has found. Valid while the runner lives.
 class RunnableFunction;
 
 // Runs functions as part of a run: under its limits, on its threads and in its trace. A function is
-// a plan. For the kernels of ops that call functions.
+// run from its own plan. For the kernels of ops that call functions.
 class FunctionRunner {
  public:
-  // Takes the function's status and, if that is OK, its results.
+  // Takes the function's status and, if it is OK, the results.
   using Done = std::function<void(absl::Status status, std::vector<Tensor> results)>;
 
   virtual ~FunctionRunner() = default;
-  // NOT_FOUND if there is no function of this name.
+  // Returns NOT_FOUND if there is no function of this name.
   virtual absl::StatusOr<const RunnableFunction*> Find(absl::string_view name) const = 0;
   // Starts `function` on `args` and returns at once. No thread waits for a function, so functions
   // may call each other to any depth. Calls done() once, from any thread, unless the run ends
-  // first. `caller` is the context of the calling kernel, whose node errors and traces name.
+  // first. `caller` is the context of the calling kernel. Errors and traces name its node.
   // REQUIRES: the calling kernel has not called its own done()
   virtual void RunAsync(const RunnableFunction* function, const KernelContext& caller,
                         std::vector<Tensor> args, Done done) = 0;
@@ -65,8 +65,8 @@ struct RunContext {
   bool ShouldStop() const { return IsStopped(stop); }
 
   // Stops the run's loops and nodes; null if the run cannot be stopped.
-  RunStop* stop = nullptr;
-  // The arena of loops of several blocks; null for the arena of the calling thread.
+  StopToken* stop = nullptr;
+  // The arena of loops with several blocks; null for the arena of the calling thread.
   LoopArena* arena = nullptr;
   // The maximum number of threads of a loop, including the calling thread; 0 for all threads of the
   // arena.
@@ -79,10 +79,10 @@ struct RunContext {
   FunctionRunner* functions = nullptr;
   // The number of the run within its session, unique and at least 1; 0 without a session.
   int64_t step_id = 0;
-  // The files that kernels may touch; null for none, as while constants are folded. Kernels read it
-  // with FileAccessOf() (io/file_access.h).
+  // The files that kernels may touch; null for no files, for example while constants are folded.
+  // Kernels read it with FileAccessOf() (io/file_access.h).
   const FileAccess* files = nullptr;
-  // Print and PrintV2 write control characters to terminals unescaped.
+  // If true, Print and PrintV2 write control characters to terminals unescaped.
   bool raw_prints = false;
 };
 

@@ -78,8 +78,8 @@ absl::StatusOr<bool> ShapeContext::IntsFromInput(int i, std::vector<int64_t>* va
   GRADFLOW_RETURN_IF_ERROR(internal::CheckOut(values, "ShapeContext::IntsFromInput", "values"));
   using IntTypes = TypeList<int16_t, int32_t, int64_t>;
   const Tensor* tensor = input_tensor(i);
-  // Nodes that were imported without shapes may have a known value. Its number of elements has not
-  // been checked then.
+  // Nodes that were imported without shapes may have a known value whose number of elements has not
+  // been checked.
   if (tensor == nullptr || !input(i).IsFullyDefined()) return false;
   const bool known = DispatchType(IntTypes(), tensor->dtype(), [&](auto tag) {
     const auto flat = tensor->flat<typename decltype(tag)::type>();

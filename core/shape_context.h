@@ -55,7 +55,8 @@ class ShapeContext {
   const OpDef& op_def() const { return op_def_; }
   int num_inputs() const { return static_cast<int>(inputs_.size()); }
   int num_outputs() const { return static_cast<int>(outputs_.size()); }
-  // REQUIRES for all of these: the index is that of an input (output). Otherwise end the program.
+  // REQUIRES: the index of an input (output) is in range. Otherwise these functions end the
+  // program.
   const PartialTensorShape& input(int i) const {
     internal::RequireIndex("ShapeContext::input", i, num_inputs());
     return *inputs_[i];
@@ -64,8 +65,8 @@ class ShapeContext {
     internal::RequireIndex("ShapeContext::input_type", i, num_inputs());
     return input_types_[i];
   }
-  // Returns the name of input i in the op definition; "values[1]" for an element of a list of
-  // several.
+  // Returns the name of input i in the op definition; "values[1]" for an element of a list of two
+  // or more.
   std::string input_name(int i) const;
   // Returns the value of input i, or null if it is not known when the graph is built. It is known
   // if the input is a Const, or a few small nodes compute it from Consts and known shapes.
@@ -74,12 +75,13 @@ class ShapeContext {
     return constant_(i);
   }
 
-  // Sets the function of input_as_shape(), which returns unknown ranks otherwise. Borrows it.
+  // Sets the function that input_as_shape() calls. Without it, input_as_shape() returns unknown
+  // ranks. Borrows the function.
   using FindShape = absl::FunctionRef<PartialTensorShape(int i)>;
   void SetFindShape(FindShape find) { find_shape_.emplace(find); }
   // Returns the shape whose dimensions are the elements of input i, a vector of int32 or int64.
-  // Elements that are negative, or not known when the graph is built, are unknown dimensions. Of
-  // unknown rank if no element is known.
+  // Negative elements, and elements that are not known when the graph is built, are unknown
+  // dimensions. The rank is unknown if no element is known.
   PartialTensorShape input_as_shape(int i) const {
     internal::RequireIndex("ShapeContext::input_as_shape", i, num_inputs());
     return find_shape_.has_value() ? (*find_shape_)(i) : PartialTensorShape();
@@ -91,7 +93,7 @@ class ShapeContext {
   void SetFindVariable(FindVariable find) { find_variable_.emplace(find); }
   // Returns the type of the variable of input i, a resource or a reference; DT_INVALID if unknown.
   DataType variable_type(int i) const;
-  // Returns its shape, of unknown rank if unknown.
+  // Returns the shape of the variable. The rank is unknown if the shape is unknown.
   PartialTensorShape variable_shape(int i) const;
 
   // Returns NOT_FOUND if there is no such attribute, INVALID_ARGUMENT if it has another type.
@@ -100,8 +102,8 @@ class ShapeContext {
     return GetNodeAttr(node_, name, value);
   }
 
-  // Sets the shape of output i, which is otherwise of unknown rank.
-  // Shares memory with the shape of output i - 1 if both are equal.
+  // Sets the shape of output i; by default the rank is unknown. Shares memory with the shape of
+  // output i - 1 if both are equal.
   void set_output(int i, PartialTensorShape shape);
   const PartialTensorShape& output(int i) const {
     internal::RequireIndex("ShapeContext::output", i, num_outputs());
@@ -119,12 +121,13 @@ class ShapeContext {
   absl::Status CheckRankAtLeast(int i, int rank) const;
   // Returns INVALID_ARGUMENT unless the shapes of inputs i and j are compatible.
   absl::Status CheckSameShape(int i, int j) const;
-  // Returns the shape whose dimensions are the elements of input i, a vector of int32 or int64. If
-  // an element is unknown, so is the dimension. Checks the dimensions; -1 means unknown if
-  // `allow_unknown`, and is otherwise an error.
+  // Returns the shape whose dimensions are the elements of input i, a vector of int16, int32 or
+  // int64. If all elements are known, checks them: -1 means an unknown dimension if
+  // `allow_unknown`, and is an error otherwise. If only some are known, negative and unknown
+  // elements are unknown dimensions.
   absl::StatusOr<PartialTensorShape> ShapeFromInput(int i, bool allow_unknown = false) const;
-  // Stores the elements of input i in *values. Returns false if its value is unknown,
-  // INVALID_ARGUMENT if its type is not an integer type.
+  // Stores the elements of input i in *values. Returns false if the value is unknown. Returns
+  // INVALID_ARGUMENT if the value is known and its type is not int16, int32 or int64.
   absl::StatusOr<bool> IntsFromInput(int i, std::vector<int64_t>* values) const;
 
  private:
@@ -138,7 +141,7 @@ class ShapeContext {
   absl::InlinedVector<PartialTensorShape, 2> outputs_;
 };
 
-// Sets the shapes of the outputs, or returns an error if the inputs are not valid.
+// Sets the shapes of the outputs, or returns an error if the inputs are invalid.
 using ShapeFn = absl::Status (*)(ShapeContext& c);
 
 }  // namespace gradflow

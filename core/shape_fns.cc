@@ -30,6 +30,24 @@ absl::Status ScalarShape(ShapeContext& c) {
 
 absl::Status UnknownShape(ShapeContext&) { return absl::OkStatus(); }
 
+absl::Status ListedShapes(ShapeContext& c, absl::string_view attr) {
+  if (FindNodeAttr(c.def(), attr) == nullptr) return absl::OkStatus();
+  std::vector<PartialTensorShape> shapes;
+  GRADFLOW_RETURN_IF_ERROR(c.GetAttr(attr, &shapes));
+  if (shapes.empty()) return absl::OkStatus();
+  if (static_cast<int>(shapes.size()) != c.num_outputs()) {
+    return errors::InvalidArgument("attribute ", attr, " lists ", shapes.size(),
+                                   " shapes, but the node has ", c.num_outputs(),
+                                   c.num_outputs() == 1 ? " output" : " outputs");
+  }
+  for (int i = 0; i < c.num_outputs(); ++i) {
+    c.set_output(i, std::move(shapes[static_cast<size_t>(i)]));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OutputShapesAttrShape(ShapeContext& c) { return ListedShapes(c, "_output_shapes"); }
+
 absl::Status BroadcastBinaryShape(ShapeContext& c) {
   GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape, BroadcastShapes(c.input(0), c.input(1)));
   c.set_output(0, std::move(shape));
@@ -72,7 +90,7 @@ bool BroadcastDims(const PartialTensorShape& a, const PartialTensorShape& b, Dim
     } else if (size_a == 1) {
       (*dims)[d] = size_b;
     } else if (size_a < 0 || size_b < 0) {
-      // The unknown size (-1) is 1 or equals the known one, which is not 1.
+      // The unknown size (-1) is 1 or equals the known size, which is not 1.
       (*dims)[d] = std::max(size_a, size_b);
     } else {
       return false;

@@ -1,5 +1,5 @@
 // Shape functions and shape arithmetic shared by many ops. Shape functions and kernels both call
-// them, so that results and errors agree.
+// the arithmetic, so that results and errors agree.
 #ifndef GRADFLOW_CORE_SHAPE_FNS_H_
 #define GRADFLOW_CORE_SHAPE_FNS_H_
 
@@ -24,6 +24,11 @@ absl::Status SameShape(ShapeContext& c);
 absl::Status ScalarShape(ShapeContext& c);
 // Leaves the shapes of all outputs unknown.
 absl::Status UnknownShape(ShapeContext& c);
+// Gives the outputs the shapes that attribute `attr` lists. They stay unknown if the node has no
+// such attribute or if its list is empty. Returns INVALID_ARGUMENT if the list has another length.
+absl::Status ListedShapes(ShapeContext& c, absl::string_view attr);
+// ListedShapes() of `_output_shapes`, which TensorFlow's exports may have.
+absl::Status OutputShapesAttrShape(ShapeContext& c);
 // Gives output 0 the NumPy broadcast shape of inputs 0 and 1.
 absl::Status BroadcastBinaryShape(ShapeContext& c);
 // Gives output 0 the shape of input 0 reduced over the axes in input 1, by attribute keep_dims.
@@ -40,17 +45,17 @@ absl::StatusOr<PartialTensorShape> BroadcastShapes(const PartialTensorShape& a,
 // fail if the result has too many elements.
 bool CanBroadcast(const PartialTensorShape& a, const PartialTensorShape& b);
 
-// Returns `axis`, plus `rank` if negative. Returns INVALID_ARGUMENT "axis 4 is out of range
-// [-2, 2)" if it is out of range.
+// Returns `axis`, or `axis` + `rank` if `axis` is negative. Returns INVALID_ARGUMENT "axis 4 is out
+// of range [-2, 2)" if it is out of range.
 absl::StatusOr<int> CanonicalAxis(absl::string_view name, int64_t axis, int rank);
 
-// Returns which of `rank` dimensions `axes` names. Returns INVALID_ARGUMENT "axis names axis 1
-// twice" unless the axes are distinct and in range.
+// Returns a vector that is true for each of the `rank` dimensions that `axes` names. Returns
+// INVALID_ARGUMENT "axis names axis 1 twice" unless the axes are distinct and in range.
 absl::StatusOr<std::vector<bool>> NamedAxes(absl::string_view name, absl::Span<const int64_t> axes,
                                             int rank);
 
-// Returns INVALID_ARGUMENT unless `shape`, that of the axes of a reduction, is compatible with a
-// scalar or with a vector of at most `rank` elements. A negative rank is unknown.
+// Returns INVALID_ARGUMENT unless `shape` is compatible with a scalar or with a vector of at most
+// `rank` elements. `shape` is the shape of a reduction's axes. A negative rank is unknown.
 absl::Status CheckReductionAxes(absl::string_view name, const PartialTensorShape& shape, int rank);
 // Returns the shape of `dims` reduced over `axes`, which must be distinct. If `reduced` is not
 // null, sets (*reduced)[d] to whether dimension d is reduced.
@@ -59,8 +64,8 @@ absl::StatusOr<DimVector> ReducedDims(absl::string_view name, absl::Span<const i
                                       std::vector<bool>* reduced = nullptr);
 
 // Returns `dims`, the shape argument of Reshape, with its -1 resolved for a tensor of shape
-// `input`. Beside a 0, the other dimensions of both shapes have the same product, as in TensorFlow:
-// [0,2,3] becomes [0,6] by [0,-1].
+// `input`. If `dims` contains 0, the -1 makes the products of the nonzero dimensions of both shapes
+// equal, as in TensorFlow: `dims` [0,-1] reshape [0,2,3] to [0,6].
 absl::StatusOr<TensorShape> ResolveReshape(const TensorShape& input,
                                            absl::Span<const int64_t> dims);
 

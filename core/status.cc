@@ -5,8 +5,8 @@
 namespace gradflow::errors {
 namespace {
 
-// Returns the number of bytes of the UTF-8 character at the front of `text`, or 0 if there is none
-// that may be printed: overlong forms, surrogates, controls and their C1 set are not.
+// Returns the number of bytes of the UTF-8 character at the front of `text`, or 0 if it must not be
+// printed: invalid UTF-8, overlong forms, surrogates, and C0 and C1 controls.
 size_t PrintableLength(absl::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
   if (byte(0) < 0x80) return byte(0) >= 0x20 && byte(0) != 0x7f ? 1 : 0;
@@ -19,12 +19,12 @@ size_t PrintableLength(absl::string_view text) {
   }
   constexpr uint32_t kSmallest[] = {0, 0, 0xa0, 0x800, 0x10000};
   const bool is_surrogate = code >= 0xd800 && code < 0xe000;
-  // Marks that turn the direction of text, and separators of lines.
+  // Marks that change the direction of text, and line separators.
   const bool is_format = (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
   return code < kSmallest[length] || code > 0x10ffff || is_surrogate || is_format ? 0 : length;
 }
 
-// Printable(), which leaves the characters of `allowed` as they are.
+// Like Printable(), but does not escape the characters in `allowed`.
 std::string Escaped(absl::string_view text, absl::string_view allowed, size_t max_bytes) {
   constexpr char kDigits[] = "0123456789abcdef";
   std::string result;
@@ -53,7 +53,7 @@ std::string PrintableLines(absl::string_view text) {
   return Escaped(text, "\n\t", absl::string_view::npos);
 }
 
-// The message may have text of an attribute or an input, which is not trusted.
+// The message may contain untrusted text of an attribute or an input.
 absl::Status Prefix(absl::string_view prefix, const absl::Status& status) {
   if (status.ok()) return status;
   return absl::Status(status.code(), absl::StrCat(prefix, PrintableLines(status.message())));

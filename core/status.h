@@ -1,7 +1,7 @@
-// Macros for early return from functions that return absl::Status, and factories of errors.
+// Macros for early return from functions that return absl::Status, and error factories.
 //
-// The macros behave like those of Abseil's later status_macros.h, which the oldest supported Abseil
-// (20220623) lacks.
+// The macros behave like the macros of Abseil's later status_macros.h, which the oldest supported
+// Abseil (20220623) lacks.
 #ifndef GRADFLOW_CORE_STATUS_H_
 #define GRADFLOW_CORE_STATUS_H_
 
@@ -68,13 +68,15 @@ absl::Status Internal(const Args&... args) {
   return absl::InternalError(absl::StrCat(args...));
 }
 
-// Returns untrusted text for a message: at most `max_bytes` of it, then "...", and no character
-// that a terminal may act on. Control characters and bytes that are not UTF-8 become "\x1b".
+// Makes untrusted text safe for a message. Shortens it to `max_bytes` and "...". Escapes characters
+// that a terminal may act on: control characters, marks that change the direction of text, and
+// bytes that are not UTF-8 become text such as "\x1b".
 std::string Printable(absl::string_view text, size_t max_bytes = 200);
-// Returns all of a text in the same way, but keeps its line breaks and tabs.
+// Like Printable(), but does not shorten the text and keeps line breaks and tabs.
 std::string PrintableLines(absl::string_view text);
 
-// Returns `status` with `prefix` prepended to its message, which is escaped but for line breaks.
+// Returns `status` with `prefix` prepended to its message. Escapes the message except for line
+// breaks.
 absl::Status Prefix(absl::string_view prefix, const absl::Status& status);
 
 }  // namespace errors

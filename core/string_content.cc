@@ -7,8 +7,8 @@
 namespace gradflow::internal {
 namespace {
 
-// Consumes a varint at the front of `bytes`. Returns false if there is none or if it has more than
-// 32 bits.
+// Consumes a varint at the front of `bytes`. Returns false if it is incomplete or has more than 32
+// bits.
 bool TakeVarint32(absl::string_view* bytes, uint32_t* value) {
   uint64_t result = 0;
   for (size_t i = 0; i < 5 && i < bytes->size(); ++i) {
@@ -27,7 +27,7 @@ bool TakeVarint32(absl::string_view* bytes, uint32_t* value) {
 
 absl::Status CheckStringContent(absl::string_view content, int64_t count) {
   absl::string_view rest = content;
-  // Each length takes at least one byte, which bounds the loop, and the sum cannot overflow.
+  // Each length takes at least one byte, which bounds the loop. The sum cannot overflow.
   uint64_t expected = 0;
   for (int64_t i = 0; i < count; ++i) {
     uint32_t length;

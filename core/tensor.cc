@@ -9,48 +9,73 @@
 #include "gradflow/core/out_parameter.h"
 #include "gradflow/core/resource_handle.h"
 #include "gradflow/core/status.h"
+#include "gradflow/core/variant.h"
 
 namespace gradflow {
 namespace {
 
-// Elements in memory of an allocator, in one block with this header before them.
+// The C++ types of elements that are constructed and destroyed.
+using ObjectTypes = TypeList<tstring, ResourceHandle, Variant>;
+
+// Elements in memory of an allocator. One block holds this header and the elements after it.
 class OwnedBuffer final : public internal::TensorBuffer {
  public:
   // Returns null if out of memory.
   static OwnedBuffer* Make(const std::shared_ptr<Allocator>& allocator, size_t bytes,
-                           DataType dtype, int64_t count) {
+                           DataType dtype) {
     if (bytes > std::numeric_limits<size_t>::max() / 2) return nullptr;
     void* block = allocator->Allocate(kHeaderBytes + bytes);
     if (block == nullptr) return nullptr;
     auto* data = static_cast<char*>(block) + kHeaderBytes;
-    return new (block) OwnedBuffer(allocator, data, bytes, dtype, count);
+    return new (block) OwnedBuffer(allocator, data, bytes, dtype);
   }
 
  private:
   static constexpr size_t kHeaderBytes = Allocator::kAlignment;
 
-  OwnedBuffer(const std::shared_ptr<Allocator>& allocator, void* data, size_t bytes, DataType dtype,
-              int64_t count)
-      : TensorBuffer(data, bytes, /*writable=*/true),
-        allocator_(allocator),
-        num_objects_(dtype == DT_STRING     ? count
-                     : dtype == DT_RESOURCE ? -count
-                                            : 0) {
-    std::uninitialized_value_construct_n(static_cast<tstring*>(data), num_strings());
-    std::uninitialized_value_construct_n(static_cast<ResourceHandle*>(data), num_handles());
+  OwnedBuffer(const std::shared_ptr<Allocator>& allocator, void* data, size_t bytes, DataType dtype)
+      : TensorBuffer(data, bytes, /*writable=*/true), allocator_(allocator), dtype_(dtype) {
+    ForElements(
+        [](auto* elements, size_t n) { std::uninitialized_value_construct_n(elements, n); });
   }
 
-  int64_t num_strings() const { return std::max<int64_t>(num_objects_, 0); }
-  int64_t num_handles() const { return std::max<int64_t>(-num_objects_, 0); }
+  // Calls fn(elements, their number) if the elements are objects.
+  template <typename F>
+  void ForElements(F fn) {
+    DispatchType(ObjectTypes(), dtype_, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      fn(static_cast<T*>(data()), size() / sizeof(T));
+    });
+  }
 
   void Free() override {
-    std::destroy_n(static_cast<tstring*>(data()), num_strings());
-    std::destroy_n(static_cast<ResourceHandle*>(data()), num_handles());
+    if (reserved_ > 0) allocator_->Release(reserved_);
+    if (dtype_ == DT_VARIANT) return FreeVariants();
+    Destroy();
+  }
+
+  void Destroy() {
+    ForElements([](auto* elements, size_t n) { std::destroy_n(elements, n); });
     const std::shared_ptr<Allocator> allocator = std::move(allocator_);
     const size_t bytes = kHeaderBytes + size();
-    if (reserved_ > 0) allocator->Release(reserved_);
     this->~OwnedBuffer();
     allocator->Deallocate(this, bytes);
+  }
+
+  // A variant may hold tensors of variants, to any depth. Buffers that are freed by the destructor
+  // of a variant wait until it has returned, so that the stack does not grow with the depth.
+  void FreeVariants() {
+    thread_local bool is_freeing = false;
+    thread_local OwnedBuffer* waiting = nullptr;
+    next_ = std::exchange(waiting, this);
+    if (is_freeing) return;
+    is_freeing = true;
+    while (waiting != nullptr) {
+      OwnedBuffer* const buffer = waiting;
+      waiting = buffer->next_;
+      buffer->Destroy();
+    }
+    is_freeing = false;
   }
 
   bool Reserve(size_t bytes) override {
@@ -66,9 +91,12 @@ class OwnedBuffer final : public internal::TensorBuffer {
   bool IsOf(const Allocator& allocator) const override { return allocator_.get() == &allocator; }
 
   std::shared_ptr<Allocator> allocator_;
-  // The number of strings; negative for that of handles; 0 for plain bytes.
-  int64_t num_objects_;
-  size_t reserved_ = 0;
+  DataType dtype_;
+  union {
+    size_t reserved_ = 0;
+    // The next buffer that waits to be freed.
+    OwnedBuffer* next_;
+  };
 };
 static_assert(sizeof(OwnedBuffer) <= Allocator::kAlignment, "the header must fit before the data");
 
@@ -87,12 +115,14 @@ class ExternalBuffer final : public internal::TensorBuffer {
 };
 
 size_t ElementBytes(DataType dtype) {
-  if (dtype == DT_RESOURCE) return sizeof(ResourceHandle);
-  return dtype == DT_STRING ? sizeof(tstring) : DataTypeSize(dtype);
+  size_t bytes = DataTypeSize(dtype);
+  DispatchType(ObjectTypes(), dtype,
+               [&](auto tag) { bytes = sizeof(typename decltype(tag)::type); });
+  return bytes;
 }
 
-// Multiplies, mapping overflow to 0. A product overflows only if another dimension is 0, where its
-// value does not matter.
+// Multiplies and maps overflow to 0. A product overflows only if another dimension is 0; the value
+// then does not matter.
 void Multiply(int64_t* product, int64_t size) {
   *product = std::max<int64_t>(MultiplyWithoutOverflow(*product, size), 0);
 }
@@ -136,8 +166,7 @@ absl::StatusOr<Tensor> Tensor::Allocate(const std::shared_ptr<Allocator>& alloca
   const int64_t bytes = MultiplyWithoutOverflow(count, ElementBytes(dtype));
   // Copies the shape, which may throw, before allocating the buffer, which would leak.
   Tensor tensor(dtype, shape, nullptr, nullptr);
-  internal::TensorBuffer* buffer =
-      bytes < 0 ? nullptr : OwnedBuffer::Make(allocator, bytes, dtype, count);
+  internal::TensorBuffer* buffer = bytes < 0 ? nullptr : OwnedBuffer::Make(allocator, bytes, dtype);
   if (buffer == nullptr) {
     return errors::ResourceExhausted("out of memory for a tensor of type ", DataTypeString(dtype),
                                      " and shape ", shape.DebugString());
@@ -169,6 +198,15 @@ absl::Status Tensor::ChargeStrings(size_t bytes) {
   if (dtype_ != DT_STRING || buffer_ == nullptr || buffer_->Reserve(bytes)) return absl::OkStatus();
   return errors::ResourceExhausted("out of memory for the ", bytes,
                                    " characters of a tensor of strings of shape ",
+                                   shape_.DebugString());
+}
+
+absl::Status Tensor::ChargeVariants(size_t bytes) {
+  if (dtype_ != DT_VARIANT || buffer_ == nullptr || buffer_->Reserve(bytes)) {
+    return absl::OkStatus();
+  }
+  return errors::ResourceExhausted("out of memory for the ", bytes,
+                                   " bytes of encoded values of a tensor of variants of shape ",
                                    shape_.DebugString());
 }
 
@@ -241,7 +279,8 @@ bool Tensor::CopyFrom(const Tensor& other, const TensorShape& shape) {
   if (!shape.IsValid() || !other.IsInitialized() || shape.num_elements() != other.NumElements()) {
     return false;
   }
-  // Refs first: both may share a buffer, and this may hold its last reference.
+  // Calls Ref() first, because both tensors may share a buffer whose last reference this tensor
+  // holds.
   if (other.buffer_ != nullptr) other.buffer_->Ref();
   Drop();
   dtype_ = other.dtype_;
@@ -266,7 +305,7 @@ absl::Status Tensor::BitcastFrom(const Tensor& other, DataType dtype, const Tens
     return errors::InvalidArgument("a tensor of type ", DataTypeString(other.dtype_),
                                    " cannot be bitcast to ", DataTypeString(dtype));
   }
-  // Tensors of the sizes in bytes: no product overflows, as one of them exists.
+  // Compares sizes in bytes. The product cannot overflow, because `other` exists.
   const int64_t size = DataTypeSize(dtype);
   const auto bytes = static_cast<int64_t>(other.TotalBytes());
   if (!shape.IsValid() || !other.IsInitialized() || shape.num_elements() > bytes / size ||
@@ -292,13 +331,11 @@ void Tensor::UnsafeCopyFromInternal(const Tensor& other, DataType dtype, const T
 absl::StatusOr<Tensor> Tensor::DeepCopy() const {
   GRADFLOW_ASSIGN_OR_RETURN(Tensor copy, Allocate(dtype_, shape_));
   if (!IsInitialized()) return errors::FailedPrecondition("the tensor is not initialized");
-  if (dtype_ == DT_STRING) {
-    const auto from = flat<tstring>();
-    std::copy(from.begin(), from.end(), copy.flat<tstring>().begin());
-  } else if (dtype_ == DT_RESOURCE) {
-    const auto from = flat<ResourceHandle>();
-    std::copy(from.begin(), from.end(), copy.flat<ResourceHandle>().begin());
-  } else if (const size_t bytes = TotalBytes(); bytes > 0) {
+  const bool has_objects = DispatchType(ObjectTypes(), dtype_, [&](auto tag) {
+    const auto from = span<typename decltype(tag)::type>();
+    std::copy(from.begin(), from.end(), copy.span<typename decltype(tag)::type>().begin());
+  });
+  if (const size_t bytes = TotalBytes(); bytes > 0 && !has_objects) {
     std::memcpy(copy.data_, data_, bytes);
   }
   return copy;

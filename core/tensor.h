@@ -1,8 +1,8 @@
 // Tensor: an n-dimensional array of elements of one DataType, in row-major order.
 //
 // A tensor is a handle to reference-counted elements. Copying a tensor is cheap and shares the
-// elements. Allocated elements are aligned to 64 bytes. The elements of a slice, and memory of the
-// caller (FromMemory), need not be.
+// elements. Allocated elements are aligned to 64 bytes. The elements of a slice and of the caller's
+// memory (FromMemory) are aligned only for their type.
 //
 // Thread safety: copies may be used and destroyed on different threads. Writing elements that
 // another thread reads or writes requires external synchronization.
@@ -44,7 +44,8 @@ class TensorBuffer {
   virtual ~TensorBuffer() = default;
   void Ref() { refs_.fetch_add(1, std::memory_order_relaxed); }
   void Unref() {
-    // At 1, the caller has the only reference, and no other thread can add one.
+    // If the count is 1, the caller has the only reference, and no other thread can add a
+    // reference.
     if (RefCountIsOne() || refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) Free();
   }
   bool RefCountIsOne() const { return refs_.load(std::memory_order_acquire) == 1; }
@@ -55,7 +56,7 @@ class TensorBuffer {
   // Sets the bytes that are charged to the allocator in addition to the elements. Returns false if
   // they exceed the allocator's limit.
   virtual bool Reserve(size_t bytes);
-  // Returns true if the memory is that of `allocator`.
+  // Returns true if the memory comes from `allocator`.
   virtual bool IsOf(const Allocator& allocator) const;
 
  protected:
@@ -78,9 +79,10 @@ struct EigenScalar;
 
 }  // namespace internal
 
-// The type of a view with N dimensions, as Tensor::matrix<float>() returns. A program that links
-// gradflow::tensorflow_compat sees Eigen's tensors instead, if the installed gradflow has them. One
-// library serves both: the type is part of the mangled names of the functions below.
+// The return type of Tensor::tensor<T, N>(): a view with N dimensions. A program that links
+// gradflow::tensorflow_compat gets Eigen's tensors instead, if the installed gradflow supports
+// them. Both kinds of programs can link the same library: the type is part of the mangled names of
+// the functions below, so the two definitions do not clash.
 #ifdef GRADFLOW_EIGEN_VIEWS
 template <typename T, int N>
 using ViewOf = typename internal::EigenView<T, N>::Type;
@@ -101,12 +103,12 @@ class Tensor {
   Tensor() : shape_({0}) {}
   // A tensor of shape [0].
   explicit Tensor(DataType dtype) : dtype_(dtype), shape_({0}) {}
-  // Allocates elements without initializing them, except that strings are empty. If this fails,
-  // IsInitialized() is false: out of memory, or `dtype` or `shape` is not valid for a tensor.
+  // Allocates elements without initializing them, except that strings and variants are empty.
+  // IsInitialized() is false if memory runs out or `dtype` or `shape` is not valid for a tensor.
   // Allocate() returns the reason.
   Tensor(DataType dtype, const TensorShape& shape);
   Tensor(const std::shared_ptr<Allocator>& allocator, DataType dtype, const TensorShape& shape);
-  // Overload that borrows. REQUIRES: `allocator` outlives the tensor's memory
+  // Overload that does not own `allocator`. REQUIRES: `allocator` outlives the tensor's memory
   Tensor(Allocator* allocator, DataType dtype, const TensorShape& shape)
       : Tensor(std::shared_ptr<Allocator>(std::shared_ptr<Allocator>(), allocator), dtype, shape) {}
   // A scalar.
@@ -144,8 +146,8 @@ class Tensor {
   // A tensor of type DT_INVALID without elements: an output before its kernel sets it.
   struct Unset {};
   explicit Tensor(Unset) noexcept : dtype_(DT_INVALID) {}
-  // A borrowed copy: it holds no reference to the elements, and CanBeReused() is false. Copies of
-  // it are ordinary tensors. REQUIRES: `other` outlives it
+  // A borrowed copy: it holds no reference to the elements, and CanBeReused() is false. A copy of a
+  // borrowed copy is an ordinary tensor. REQUIRES: `other` outlives the borrowed copy
   struct Borrow {};
   Tensor(Borrow, const Tensor& other)
       : dtype_(other.dtype_),
@@ -161,12 +163,12 @@ class Tensor {
   static absl::StatusOr<Tensor> Allocate(DataType dtype, const TensorShape& shape) {
     return Allocate(SystemAllocator(), dtype, shape);
   }
-  // Overload by TensorFlow's name.
+  // TensorFlow's name for Allocate().
   static absl::Status BuildTensor(DataType dtype, const TensorShape& shape, Tensor* out);
   // Returns a tensor over memory of the caller. Calls `release` when no tensor uses the memory any
-  // more. Kernels write to the memory only if `writable`. If the type is not plain bytes, the shape
-  // is not valid, or `data` is not aligned for the type, calls `release` and returns
-  // INVALID_ARGUMENT.
+  // more. Kernels write to the memory only if `writable`. Calls `release` and returns
+  // INVALID_ARGUMENT if the type is not plain bytes, the shape is not valid, or `data` is not
+  // aligned for the type.
   static absl::StatusOr<Tensor> FromMemory(DataType dtype, const TensorShape& shape, void* data,
                                            bool writable, std::function<void()> release);
 
@@ -176,7 +178,8 @@ class Tensor {
   int dims() const { return shape_.dims(); }
   int64_t dim_size(int d) const { return shape_.dim_size(d); }
   int64_t NumElements() const { return shape_.num_elements(); }
-  // Returns the size of the elements in bytes, including the characters of strings.
+  // Returns the size of the elements in bytes, including the characters of strings, but without the
+  // values of variants.
   size_t TotalBytes() const;
   // Returns TotalBytes(): allocators do not track the sizes of blocks.
   size_t AllocatedBytes() const { return TotalBytes(); }
@@ -188,15 +191,15 @@ class Tensor {
   bool SharesBufferWith(const Tensor& other) const {
     return buffer_ != nullptr && buffer_ == other.buffer_;
   }
-  // Returns true if the elements may be overwritten: this is the only tensor of its buffer, and the
-  // buffer is writable.
+  // Returns true if the elements may be overwritten: this tensor holds the only reference to its
+  // buffer, and the buffer is writable.
   bool CanBeReused() const {
     return buffer_ != nullptr && !borrows_ && buffer_->writable() && buffer_->RefCountIsOne();
   }
-  // TensorFlow's name of CanBeReused().
+  // TensorFlow's name for CanBeReused().
   bool RefCountIsOne() const { return CanBeReused(); }
-  // Returns true if the tensor covers its whole buffer, and the buffer is memory of `allocator`, or
-  // if the tensor has no buffer.
+  // Returns true if the tensor covers its whole buffer and the buffer comes from `allocator`. Also
+  // returns true if the tensor has no buffer.
   bool OwnsBufferOf(const Allocator& allocator) const;
   // Returns true if the elements start at a multiple of 64 bytes. Slices may start anywhere.
   bool IsAligned() const { return reinterpret_cast<uintptr_t>(data_) % Allocator::kAlignment == 0; }
@@ -208,10 +211,10 @@ class Tensor {
   // not initialized if the row does not exist.
   Tensor SubSlice(int64_t index) const;
   // Makes this tensor share the elements of `other`, with shape `shape`. Returns false and changes
-  // nothing if the numbers of elements differ.
+  // nothing if the numbers of elements differ, `shape` is not valid, or `other` is not initialized.
   bool CopyFrom(const Tensor& other, const TensorShape& shape);
-  // CopyFrom that takes over the reference of `other`, which becomes a borrowed copy: it stays
-  // readable as long as this tensor holds the elements. REQUIRES: other->CanBeReused()
+  // Like CopyFrom, but takes over the reference of `other`. `other` becomes a borrowed copy: it
+  // stays readable while this tensor holds the elements. REQUIRES: other->CanBeReused()
   bool TakeFrom(Tensor* other, const TensorShape& shape) {
     if (!shape.IsValid() || shape.num_elements() != other->NumElements()) return false;
     Drop();
@@ -228,14 +231,16 @@ class Tensor {
   // INVALID_ARGUMENT and changes nothing if the sizes in bytes differ, a type is not plain bytes,
   // or the elements are not aligned for `dtype`.
   absl::Status BitcastFrom(const Tensor& other, DataType dtype, const TensorShape& shape);
-  // BitcastFrom() that leaves the tensor uninitialized on error, where TensorFlow's ends the
-  // program.
+  // Like BitcastFrom(), but leaves the tensor uninitialized on error. TensorFlow's function ends
+  // the program on error.
   void UnsafeCopyFromInternal(const Tensor& other, DataType dtype, const TensorShape& shape);
   // Returns a tensor that shares no elements with this one.
   absl::StatusOr<Tensor> DeepCopy() const;
 
-  // ---- Typed views of the elements. A view is empty if T is not the element type or the rank does
-  // not match; one of Eigen's types ends the program then, as in TensorFlow ----
+  // ---- Typed views of the elements ----
+  //
+  // If T is not the element type or the rank does not match, the view is empty. With Eigen's views,
+  // the program ends instead, as in TensorFlow.
 
   template <typename T, int N>
   ViewOf<T, N> tensor() {
@@ -286,7 +291,8 @@ class Tensor {
   ViewOf<const T, N> shaped(absl::Span<const int64_t> dims) const {
     return CountsMatch(dims) ? View<const T, N>(dims, data_) : NoView<const T, N>(dims);
   }
-  // TensorFlow's names of the above for memory that need not be aligned.
+  // TensorFlow's names for flat() and shaped() on unaligned memory. Here both names accept any
+  // alignment.
   template <typename T>
   ViewOf<T, 1> unaligned_flat() {
     return flat<T>();
@@ -303,7 +309,7 @@ class Tensor {
   ViewOf<const T, N> unaligned_shaped(absl::Span<const int64_t> dims) const {
     return shaped<T, N>(dims);
   }
-  // A view with N dimensions that keeps the last N - 1 and flattens those before them into one.
+  // A view with N dimensions that keeps the last N - 1 dimensions and flattens the others into one.
   // Prepends ones if the rank is less than N.
   template <typename T, int N = 2>
   ViewOf<T, N> flat_inner_dims() {
@@ -313,8 +319,8 @@ class Tensor {
   ViewOf<const T, N> flat_inner_dims() const {
     return View<const T, N>(InnerDims(N), data_);
   }
-  // A view with N dimensions that keeps the first N - 1 and flattens those after them into one.
-  // Appends ones if the rank is less than N.
+  // A view with N dimensions that keeps the first N - 1 dimensions and flattens the others into
+  // one. Appends ones if the rank is less than N.
   template <typename T, int N = 2>
   ViewOf<T, N> flat_outer_dims() {
     return View<T, N>(OuterDims(N), data_);
@@ -323,9 +329,9 @@ class Tensor {
   ViewOf<const T, N> flat_outer_dims() const {
     return View<const T, N>(OuterDims(N), data_);
   }
-  // A view with N dimensions that flattens the first `begin` + 1 into its first and those from
-  // `begin` + N - 1 into its last. A negative `begin` prepends ones, a rank that is too small
-  // appends ones.
+  // A view with N dimensions that flattens the first `begin` + 1 dimensions into its first, and the
+  // dimensions from `begin` + N - 1 on into its last. Prepends ones if `begin` is negative. Appends
+  // ones if the rank is too small.
   template <typename T, int N = 3>
   ViewOf<T, N> flat_inner_outer_dims(int64_t begin) {
     return View<T, N>(InnerOuterDims(N, begin), data_);
@@ -334,8 +340,8 @@ class Tensor {
   ViewOf<const T, N> flat_inner_outer_dims(int64_t begin) const {
     return View<const T, N>(InnerOuterDims(N, begin), data_);
   }
-  // Views of the bytes of the elements as elements of type T, of this tensor's shape or of another
-  // one. Empty as above, and if the sizes in bytes differ, a type is not plain bytes, or the
+  // Views of the bytes of the elements as elements of type T, with this tensor's shape or another
+  // shape. A view is also empty if the sizes in bytes differ, a type is not plain bytes, or the
   // elements are not aligned for T.
   template <typename T, int N>
   ViewOf<T, N> bit_casted_tensor() {
@@ -353,8 +359,9 @@ class Tensor {
   ViewOf<const T, N> bit_casted_shaped(absl::Span<const int64_t> dims) const {
     return BitcastView<const T, N>(dims);
   }
-  // A view whose elements are the rows of the last dimension. N is dims() - 1; a row has sizeof(T)
-  // bytes. Empty as above.
+  // A view without the last dimension, which a single element of type T covers. N is dims() - 1.
+  // The view is empty if the last dimension does not have sizeof(T) bytes, or under the conditions
+  // of bit_casted_tensor().
   template <typename T, int N>
   ViewOf<T, N> reinterpret_last_dimension() {
     return BitcastView<T, N>(DimsWithoutLast());
@@ -375,7 +382,7 @@ class Tensor {
                             : absl::Span<const T>();
   }
 
-  // The bytes of the elements; nullptr if there are none. Not meaningful for strings.
+  // The bytes of the elements; may be nullptr if there are no elements. Not meaningful for strings.
   const void* raw_data() const { return data_; }
   void* raw_data() { return data_; }
   void* data() const { return data_; }
@@ -384,27 +391,32 @@ class Tensor {
   // ---- TensorProto ----
 
   // Writes the elements to the typed list (float_val, ...). AsProtoTensorContent writes them to
-  // tensor_content, as bytes.
+  // tensor_content, as bytes; strings go to string_val.
   void AsProtoField(TensorProto* proto) const;
   void AsProtoTensorContent(TensorProto* proto) const;
-  // Returns false and changes nothing if `proto` is not valid; TensorFromProto returns the reason.
+  // Returns false and changes nothing if `proto` is not valid or memory runs out. TensorFromProto()
+  // returns the reason.
   [[nodiscard]] bool FromProto(const TensorProto& proto);
 
-  // Charges the characters of strings to the tensor's allocator: those of the strings now, or
-  // `bytes` that are about to be written. Replaces the previous charge. Returns RESOURCE_EXHAUSTED
-  // if the charge exceeds the allocator's limit. Does nothing for types other than DT_STRING.
+  // Charges characters of strings to the tensor's allocator: the characters that the strings have
+  // now, or `bytes` characters that are about to be written. Replaces the previous charge. Returns
+  // RESOURCE_EXHAUSTED if the charge exceeds the allocator's limit. Does nothing for types other
+  // than DT_STRING.
   // REQUIRES: CanBeReused(), and this tensor covers its whole buffer
   absl::Status ChargeStrings();
   absl::Status ChargeStrings(size_t bytes);
+  // Charges the memory of encoded values of variants in the same way. Values of other types are
+  // charged where they are made.
+  absl::Status ChargeVariants(size_t bytes);
   // Returns the total number of characters of the strings.
   size_t StringBytes() const;
 
   // ---- Printing ----
 
   // Returns the first `max_entries` elements, nested by dimension: "[1 2][3 4]". "..." stands for
-  // further elements, and for the characters of a string beyond the first 200. A negative number
-  // stands for all elements. With `print_v2`, prints as NumPy does: up to `max_entries` elements at
-  // each end of each dimension, "[1 ... 4]", and strings with quotes.
+  // further elements, and for the characters of a string beyond the first 200. Returns all elements
+  // if `max_entries` is negative. With `print_v2`, prints like NumPy: up to `max_entries` elements
+  // at each end of each dimension, "[1 ... 4]", and strings with quotes.
   std::string SummarizeValue(int64_t max_entries, bool print_v2 = false) const;
   // "Tensor<type: float shape: [2] values: 1 2>"
   std::string DebugString(int64_t max_entries = 3) const;
@@ -476,10 +488,11 @@ class Tensor {
   }
 
   DataType dtype_ = DT_FLOAT;
-  // True if another tensor holds the reference to the buffer. Copies hold their own.
+  // True if another tensor holds the reference to the buffer. Copies hold their own references.
   bool borrows_ = false;
   TensorShape shape_;
-  // Null if there are no elements. The data_ of a slice points into the buffer it shares.
+  // Null if the tensor was made without elements. The data_ of a slice points into the buffer that
+  // the slice shares.
   internal::TensorBuffer* buffer_ = nullptr;
   void* data_ = nullptr;
 };

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/resource_handle.h"
 #include "gradflow/core/tensor.h"
+#include "gradflow/core/variant.h"
 
 namespace gradflow {
 namespace {
@@ -29,6 +30,9 @@ void AppendElement(std::string* out, const T& value) {
   } else if constexpr (std::is_same_v<T, ResourceHandle>) {
     constexpr size_t kMaxCharacters = 200;
     absl::StrAppend(out, absl::CEscape(value.DebugString().substr(0, kMaxCharacters)));
+  } else if constexpr (std::is_same_v<T, Variant>) {
+    constexpr size_t kMaxCharacters = 200;
+    absl::StrAppend(out, "<", absl::CEscape(value.SummarizeValue().substr(0, kMaxCharacters)), ">");
   } else if constexpr (kIsComplex<T>) {
     out->push_back('(');
     AppendFloat(out, value.real());
@@ -54,7 +58,7 @@ class Summary {
       : values_(tensor.flat<T>()), dims_(tensor.shape().dim_sizes()), left_(max_entries) {}
 
   std::string Print() {
-    // The outermost dimension has no brackets of its own.
+    // The outermost dimension has no brackets.
     PrintDim(0, 0, values_.size());
     if (truncated_) out_ += "...";
     return std::move(out_);
@@ -120,7 +124,7 @@ class NumpySummary {
     out_.push_back('[');
     const int64_t size = dims_[d];
     const int64_t step = size == 0 ? 0 : count / size;
-    // Compared by subtraction, as the sum might overflow.
+    // Subtracts, because 2 * ends_ might overflow.
     const bool elided = ends_ < size && ends_ < size - ends_;
     for (int64_t i = 0; i < size; ++i) {
       if (i > 0) PrintSpace(d);
@@ -146,10 +150,10 @@ class NumpySummary {
   std::string out_;
 };
 
-using PrintableTypes =
-    ConcatTypes<ConcatTypes<NumberTypes, QuantizedTypes>::type,
-                TypeList<bool, tstring, ResourceHandle, float8_e5m2, float8_e4m3fn, float8_e4m3fnuz,
-                         float8_e4m3b11fnuz, float8_e5m2fnuz, int4, uint4, int2, uint2>>::type;
+using PrintableTypes = ConcatTypes<
+    ConcatTypes<NumberTypes, QuantizedTypes>::type,
+    TypeList<bool, tstring, ResourceHandle, Variant, float8_e5m2, float8_e4m3fn, float8_e4m3fnuz,
+             float8_e4m3b11fnuz, float8_e5m2fnuz, int4, uint4, int2, uint2>>::type;
 
 }  // namespace
 

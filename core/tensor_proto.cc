@@ -11,6 +11,8 @@
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/string_content.h"
+#include "gradflow/core/variant.h"
+#include "gradflow/core/variant_proto.h"
 #include "gradflow/proto/tensor.pb.h"
 
 namespace gradflow {
@@ -97,6 +99,8 @@ ListId ListOf(DataType dtype) {
     case DT_FLOAT8_E4M3B11FNUZ:
     case DT_FLOAT8_E5M2FNUZ:
       return kFloat8Val;
+    case DT_VARIANT:
+      return kVariantVal;
     default:
       return kIntVal;
   }
@@ -187,8 +191,13 @@ absl::Status CheckList(const TensorProto& proto, const ValueList& list, const Te
   return id == kIntVal || id == kHalfVal ? CheckInts(list, dtype) : absl::OkStatus();
 }
 
-// Returns the shape of the tensor if `proto` is valid.
-absl::StatusOr<TensorShape> CheckedShape(const TensorProto& proto) {
+absl::Status CheckVariants(const TensorProto& proto, int depth);
+
+// The depth of a tensor whose variants are not checked.
+constexpr int kUnchecked = -1;
+
+// Returns the shape of the tensor if `proto` is valid. The tensor is in `depth` variants.
+absl::StatusOr<TensorShape> CheckedShape(const TensorProto& proto, int depth = 0) {
   const DataType dtype = proto.dtype();
   if (!DataTypeCanBeTensor(dtype)) {
     return errors::InvalidArgument("no tensor can have type ", DataTypeString(dtype));
@@ -211,7 +220,26 @@ absl::StatusOr<TensorShape> CheckedShape(const TensorProto& proto) {
   } else {
     GRADFLOW_RETURN_IF_ERROR(CheckContent(proto, shape));
   }
+  if (depth != kUnchecked) GRADFLOW_RETURN_IF_ERROR(CheckVariants(proto, depth));
   return shape;
+}
+
+absl::Status CheckVariants(const TensorProto& proto, int depth) {
+  for (int i = 0; i < proto.variant_val_size(); ++i) {
+    const auto& tensors = proto.variant_val(i).tensors();
+    for (int k = 0; k < tensors.size(); ++k) {
+      if (depth >= internal::kMaxVariantDepth) {
+        return errors::InvalidArgument("expected at most ", internal::kMaxVariantDepth,
+                                       " levels of variants in variants, but found more");
+      }
+      const absl::Status status = CheckedShape(tensors[k], depth + 1).status();
+      if (status.ok()) continue;
+      // The outermost place is enough: all of them could be long.
+      if (depth > 0) return status;
+      return errors::Prefix(absl::StrCat("variant_val[", i, "].tensors[", k, "]: "), status);
+    }
+  }
+  return absl::OkStatus();
 }
 
 // Canonicalizes untrusted bytes. A bool other than 0 and 1 would be undefined behavior, so nonzero
@@ -313,6 +341,31 @@ absl::Status CopyStrings(const RunContext& run, const TensorProto& proto, Tensor
   return absl::OkStatus();
 }
 
+absl::Status CopyVariants(const RunContext& run, const TensorProto& proto,
+                          const std::shared_ptr<Allocator>& allocator, Tensor* tensor) {
+  const auto& from = proto.variant_val();
+  const auto to = tensor->span<Variant>();
+  // Copies of an encoded value share its message.
+  size_t bytes = 0;
+  for (const VariantTensorDataProto& value : from) bytes += value.SpaceUsedLong();
+  GRADFLOW_RETURN_IF_ERROR(tensor->ChargeVariants(bytes));
+  try {
+    for (int i = 0; i < from.size(); ++i) {
+      GRADFLOW_ASSIGN_OR_RETURN(to[i], internal::ReadVariant(from[i], allocator));
+    }
+    if (from.empty()) return absl::OkStatus();
+    const Variant& last = to[from.size() - 1];
+    ParallelFor(run, static_cast<int64_t>(to.size()) - from.size(), BlockSizeForCost(20),
+                [&](int64_t begin, int64_t end) {
+                  std::fill(to.begin() + from.size() + begin, to.begin() + from.size() + end, last);
+                });
+  } catch (const std::bad_alloc&) {
+    return errors::ResourceExhausted("out of memory for the variants of a tensor of shape ",
+                                     tensor->shape().DebugString());
+  }
+  return absl::OkStatus();
+}
+
 // Appends `count` values of the tensor to `field`. Storage is their type; complex elements are two
 // values.
 template <typename Storage, typename Field>
@@ -350,6 +403,9 @@ void WriteList(const Tensor& tensor, int64_t count, TensorProto* proto) {
     case kStringVal:
       for (const tstring& s : tensor.span<tstring>().first(count)) proto->add_string_val(s);
       return;
+    case kResourceHandleVal:
+    case kVariantVal:
+      return;
     default:
       break;
   }
@@ -369,6 +425,7 @@ void WriteList(const Tensor& tensor, int64_t count, TensorProto* proto) {
 // Returns true if the tensor has elements and all have the same bits.
 bool IsUniform(const Tensor& tensor) {
   if (!tensor.IsInitialized() || tensor.NumElements() == 0) return false;
+  if (tensor.dtype() == DT_VARIANT || tensor.dtype() == DT_RESOURCE) return false;
   if (tensor.dtype() == DT_STRING) {
     const auto strings = tensor.span<tstring>();
     return std::all_of(strings.begin(), strings.end(),
@@ -380,7 +437,7 @@ bool IsUniform(const Tensor& tensor) {
   return std::memcmp(bytes.data(), bytes.data() + element, bytes.size() - element) == 0;
 }
 
-// Writes type and shape, which is everything for a tensor that is not initialized.
+// Writes type and shape. An uninitialized tensor has nothing else.
 void WriteHeader(const Tensor& tensor, TensorProto* proto) {
   proto->Clear();
   proto->set_dtype(tensor.dtype());
@@ -389,17 +446,21 @@ void WriteHeader(const Tensor& tensor, TensorProto* proto) {
 
 }  // namespace
 
-absl::StatusOr<Tensor> TensorFromProto(const TensorProto& proto,
-                                       const std::shared_ptr<Allocator>& allocator, RunStop* stop) {
-  GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, CheckedShape(proto));
+namespace {
+
+// Returns the tensor of a message that is valid and has this shape.
+absl::StatusOr<Tensor> Decode(const TensorProto& proto, const TensorShape& shape,
+                              const std::shared_ptr<Allocator>& allocator, StopToken* stop) {
   GRADFLOW_ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(allocator, proto.dtype(), shape));
   if (tensor.NumElements() == 0) return tensor;
   RunContext run;
   run.stop = stop;
-  // Starts no threads for a caller that is not in a run.
+  // Runs loops on the calling thread, because the caller may not be in a run.
   run.max_loop_threads = 1;
   if (tensor.dtype() == DT_STRING) {
     GRADFLOW_RETURN_IF_ERROR(CopyStrings(run, proto, &tensor));
+  } else if (tensor.dtype() == DT_VARIANT) {
+    GRADFLOW_RETURN_IF_ERROR(CopyVariants(run, proto, allocator, &tensor));
   } else if (const std::string& content = proto.tensor_content(); !content.empty()) {
     std::memcpy(tensor.raw_data(), content.data(), content.size());
     NormalizeBytes(tensor.dtype(), content.size(), static_cast<uint8_t*>(tensor.raw_data()));
@@ -411,10 +472,69 @@ absl::StatusOr<Tensor> TensorFromProto(const TensorProto& proto,
   return tensor;
 }
 
+}  // namespace
+
+absl::StatusOr<Tensor> TensorFromProto(const TensorProto& proto,
+                                       const std::shared_ptr<Allocator>& allocator,
+                                       StopToken* stop) {
+  GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, CheckedShape(proto));
+  return Decode(proto, shape, allocator, stop);
+}
+
+absl::StatusOr<Tensor> internal::ReadTensor(const TensorProto& proto,
+                                            const std::shared_ptr<Allocator>& allocator) {
+  GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, CheckedShape(proto, kUnchecked));
+  return Decode(proto, shape, allocator, nullptr);
+}
+
 absl::Status ValidateTensorProto(const TensorProto& proto) { return CheckedShape(proto).status(); }
+
+int64_t TensorProtoBytes(const TensorProto& proto) {
+  const absl::StatusOr<TensorShape> shape = TensorShape::Make(proto.tensor_shape());
+  if (!shape.ok()) return -1;
+  int64_t element = DataTypeSize(proto.dtype());
+  double more = 0;
+  if (proto.dtype() == DT_STRING) {
+    // The last string of the list fills the rest.
+    element = sizeof(tstring);
+    if (proto.string_val_size() > 0) {
+      element += static_cast<int64_t>(proto.string_val().rbegin()->size());
+    }
+  } else if (proto.dtype() == DT_VARIANT) {
+    element = sizeof(Variant);
+    for (const VariantTensorDataProto& value : proto.variant_val()) {
+      // A byte may stand for an element of a list that is not set.
+      more += static_cast<double>(value.metadata().size() * sizeof(Tensor));
+      for (const TensorProto& tensor : value.tensors()) {
+        const int64_t bytes = TensorProtoBytes(tensor);
+        if (bytes < 0) return -1;
+        more += static_cast<double>(bytes);
+      }
+    }
+  }
+  const int64_t bytes = MultiplyWithoutOverflow(shape->num_elements(), element);
+  const double total = static_cast<double>(bytes) + more;
+  // Less than 2^63, and exact if there are no variants.
+  if (bytes < 0 || total > 9e18) return -1;
+  return bytes + static_cast<int64_t>(more);
+}
 
 void TensorToProto(const Tensor& tensor, TensorProto* proto) {
   internal::RequireOut(proto, "TensorToProto", "proto");
+  internal::EncodingLimits limits;
+  internal::WriteTensor(tensor, proto, &limits);
+}
+
+void internal::WriteTensor(const Tensor& tensor, TensorProto* proto, EncodingLimits* limits) {
+  limits->bytes -= sizeof(TensorProto) + tensor.TotalBytes();
+  if (tensor.dtype() == DT_VARIANT) {
+    WriteHeader(tensor, proto);
+    for (const Variant& variant : tensor.span<Variant>()) {
+      WriteVariant(variant, proto->add_variant_val(), limits);
+      if (limits->bytes < 0) break;
+    }
+    return;
+  }
   if (!IsUniform(tensor)) return tensor.AsProtoTensorContent(proto);
   WriteHeader(tensor, proto);
   WriteList(tensor, 1, proto);
@@ -422,18 +542,23 @@ void TensorToProto(const Tensor& tensor, TensorProto* proto) {
 
 void Tensor::AsProtoField(TensorProto* proto) const {
   internal::RequireOut(proto, "Tensor::AsProtoField", "proto");
-  // The size of a repeated field is an int.
+  // The size of a repeated field must fit in an int.
   const int64_t values = MultiplyWithoutOverflow(NumElements(), ValuesPerElement(dtype_));
-  if (values > std::numeric_limits<int>::max()) return AsProtoTensorContent(proto);
+  if (values > std::numeric_limits<int>::max() || dtype_ == DT_VARIANT) {
+    return AsProtoTensorContent(proto);
+  }
   WriteHeader(*this, proto);
   if (IsInitialized() && NumElements() > 0) WriteList(*this, NumElements(), proto);
 }
 
 void Tensor::AsProtoTensorContent(TensorProto* proto) const {
   internal::RequireOut(proto, "Tensor::AsProtoTensorContent", "proto");
+  if (dtype_ == DT_VARIANT) return TensorToProto(*this, proto);
   WriteHeader(*this, proto);
   if (!IsInitialized() || NumElements() == 0) return;
   if (dtype_ == DT_STRING) return WriteList(*this, NumElements(), proto);
+  // A resource exists in its process alone.
+  if (dtype_ == DT_RESOURCE) return;
   const absl::string_view bytes = tensor_data();
   proto->set_tensor_content(bytes.data(), bytes.size());
 }

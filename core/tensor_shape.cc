@@ -77,7 +77,7 @@ void IndexOutOfRange(const char* function, int64_t index, int64_t size) {
 }
 
 Dims::Dims(absl::Span<const int64_t> dims) {
-  // Set last, as the allocation may throw.
+  // Sets size_ last, because the allocation may throw.
   if (dims.size() > static_cast<size_t>(kFew)) {
     array_ = MakeArray(dims);
   } else {
@@ -138,7 +138,7 @@ void TensorShape::Update() {
   valid_ = valid_ && CheckDims(dim_sizes(), 0).ok();
   num_elements_ = valid_ ? 1 : 0;
   for (const int64_t dim : dims_) {
-    // Consistent with CheckDims, which allows intermediate overflow if a dimension is 0.
+    // Consistent with CheckDims: overflow is allowed if a dimension is 0.
     num_elements_ =
         dim == 0 ? 0 : std::max<int64_t>(MultiplyWithoutOverflow(num_elements_, dim), 0);
     if (num_elements_ == 0) break;

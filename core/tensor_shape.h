@@ -1,5 +1,5 @@
-// Shapes of tensors: TensorShape (all dimensions known) and PartialTensorShape (some or all
-// dimensions unknown, as in shape inference). Both are value types.
+// Shapes of tensors: TensorShape (all dimensions known) and PartialTensorShape (dimensions or the
+// rank may be unknown, as in shape inference). Both are value types.
 //
 // A shape has at most kMaxDims dimensions, none negative, and their product fits in an int64. Make
 // returns an error if its arguments violate this; use it for shapes that come from data. Other
@@ -52,10 +52,10 @@ inline void RequireIndex(const char* function, int64_t index, int64_t size) {
   if (index < 0 || index >= size) IndexOutOfRange(function, index, size);
 }
 
-// The dimensions of a shape. Copies of more than four share one array until they are changed, so
-// that copies of a shape take constant memory, however high its rank. A move is a copy.
+// The dimensions of a shape. If there are more than four, copies share one array until they are
+// changed, so that a copy takes constant memory for any rank. A move is a copy.
 //
-// Thread safety: as int; copies may be used by different threads.
+// Thread safety: like int; different threads may use copies.
 class Dims {
  public:
   Dims() = default;
@@ -81,9 +81,9 @@ class Dims {
   const int64_t* end() const { return data() + size_; }
   // Sets dimension d. REQUIRES: d < size()
   void Set(size_t d, int64_t size);
-  // Returns true if both have one array.
+  // Returns true if both share an array.
   bool SharesWith(const Dims& other) const { return IsShared() && other.array_ == array_; }
-  // Returns the bytes of the array; 0 for a few dimensions.
+  // Returns the bytes of the array; 0 for up to four dimensions.
   size_t HeapBytes() const;
 
   friend bool operator==(const Dims& a, const Dims& b) {
@@ -93,7 +93,7 @@ class Dims {
  private:
   static constexpr int kFew = 4;
 
-  // Followed by the sizes.
+  // The sizes follow the header.
   struct Array {
     int64_t* sizes() { return reinterpret_cast<int64_t*>(this + 1); }
     std::atomic<int64_t> refs{1};
@@ -110,7 +110,7 @@ class Dims {
   };
 };
 
-// Dimensions of a shape: converts to a span, and to a vector of its own.
+// Dimensions of a shape. Converts to a span, and to a vector that owns the sizes.
 class DimSizes {
  public:
   using value_type = int64_t;
@@ -153,7 +153,7 @@ class DimSizes {
 
 // The members of TensorFlow's shapes that gradflow itself does not need. Shape is TensorShape or
 // PartialTensorShape. Functions that return a status leave the shape unchanged on error:
-// INVALID_ARGUMENT for a size, INTERNAL for a position.
+// INVALID_ARGUMENT for a size, INTERNAL for a position (INVALID_ARGUMENT in SetDimWithStatus()).
 template <typename Shape>
 class ShapeInterface {
  public:
@@ -174,8 +174,8 @@ class ShapeInterface {
   void RemoveDim(int d) { RemoveDimWithStatus(d).IgnoreError(); }
   void AppendShape(const Shape& shape) { AppendShapeWithStatus(shape).IgnoreError(); }
 
-  // Make a shape, or return INVALID_ARGUMENT. Unlike Make(), a TensorShape accepts a message of
-  // unknown rank, as one without dimensions.
+  // Make a shape, or return INVALID_ARGUMENT. Unlike Make(), a TensorShape treats a message of
+  // unknown rank like a message without dimensions.
   static absl::Status BuildTensorShapeBase(absl::Span<const int64_t> dims, Shape* out);
   static absl::Status BuildTensorShapeBase(std::initializer_list<int64_t> dims, Shape* out) {
     return BuildTensorShapeBase(absl::Span<const int64_t>(dims.begin(), dims.size()), out);
@@ -184,7 +184,7 @@ class ShapeInterface {
   static absl::Status IsValidShape(const TensorShapeProto& proto);
   static bool IsValid(const TensorShapeProto& proto) { return IsValidShape(proto).ok(); }
   TensorShapeProto AsProto() const;
-  // Returns the text of a message, which need not be valid: "[2,?]", or "<unknown>".
+  // Returns the text of a message, "[2,?]" or "<unknown>". The message need not be valid.
   static std::string DebugString(const TensorShapeProto& proto);
 
   // Iteration over dimensions: `for (const auto& dim : shape) use(dim.size)`.
@@ -229,7 +229,7 @@ class TensorShape : public internal::ShapeInterface<TensorShape> {
   TensorShape(std::initializer_list<int64_t> dims)  // NOLINT: as in TensorFlow
       : TensorShape(absl::Span<const int64_t>(dims.begin(), dims.size())) {}
   explicit TensorShape(absl::Span<const int64_t> dims);
-  // A shape that is not valid if the message is not.
+  // The shape is invalid if the message is invalid.
   explicit TensorShape(const TensorShapeProto& proto);
 
   // Returns INVALID_ARGUMENT if the dimensions are not valid.
@@ -247,7 +247,7 @@ class TensorShape : public internal::ShapeInterface<TensorShape> {
   using ShapeInterface::AsProto;
   void AsProto(TensorShapeProto* proto) const;
 
-  // Returns false after an operation that had no valid result.
+  // Returns false after an operation without a valid result.
   using ShapeInterface::IsValid;
   bool IsValid() const { return valid_; }
   // The counterparts of PartialTensorShape's members.
@@ -273,7 +273,7 @@ class TensorShape : public internal::ShapeInterface<TensorShape> {
   // Makes it a scalar.
   void Clear() { *this = TensorShape(); }
 
-  // Eigen::DSizes of N dimensions; the second form appends ones. Need
+  // Eigen::DSizes of N dimensions. "WithPadding" appends ones. Callers must include
   // compat/tensorflow/core/framework/tensor_shape.h.
   template <int N, typename Index = std::ptrdiff_t>
   auto AsEigenDSizes() const {
@@ -307,7 +307,7 @@ class TensorShape : public internal::ShapeInterface<TensorShape> {
   friend class PartialTensorShape;
 
   friend class internal::ShapeInterface<TensorShape>;
-  // TensorFlow's tensors store their type in the shape, which its tests look at.
+  // TensorFlow's tensors store their type in the shape, and TensorFlow's tests read it.
   friend class ::tensorflow::TensorShapeTestHelper;
   void set_data_type(int type) { data_type_ = static_cast<uint8_t>(type); }
   int data_type() const { return data_type_; }
@@ -320,7 +320,7 @@ class TensorShape : public internal::ShapeInterface<TensorShape> {
   uint8_t data_type_ = 0;
 };
 
-// A shape whose rank, or some of whose dimensions (-1), may be unknown.
+// A shape whose rank or dimensions may be unknown. An unknown dimension is -1.
 class PartialTensorShape : public internal::ShapeInterface<PartialTensorShape> {
  public:
   // A shape of unknown rank. Not defaulted, like TensorShape().
@@ -328,12 +328,12 @@ class PartialTensorShape : public internal::ShapeInterface<PartialTensorShape> {
   PartialTensorShape(std::initializer_list<int64_t> dims)  // NOLINT: as in TensorFlow
       : PartialTensorShape(absl::Span<const int64_t>(dims.begin(), dims.size())) {}
   explicit PartialTensorShape(absl::Span<const int64_t> dims);
-  // A shape of unknown rank if the message is not valid.
+  // The rank is unknown if the message is invalid.
   explicit PartialTensorShape(const TensorShapeProto& proto);
   PartialTensorShape(const TensorShape& shape);  // NOLINT: a known shape is a partial one
 
   // Returns INVALID_ARGUMENT if a dimension is less than -1, if there are more than kMaxDims
-  // dimensions, or if the product of the known ones exceeds int64.
+  // dimensions, or if the product of the known dimensions exceeds int64.
   static absl::StatusOr<PartialTensorShape> Make(absl::Span<const int64_t> dims);
   static absl::StatusOr<PartialTensorShape> Make(const TensorShapeProto& proto);
   static PartialTensorShape UnknownOfRank(int rank);
@@ -353,11 +353,11 @@ class PartialTensorShape : public internal::ShapeInterface<PartialTensorShape> {
   }
   using ShapeInterface::AsProto;
   void AsProto(TensorShapeProto* proto) const;
-  // Returns true if the rank is known, and the dimensions are those of a valid shape.
+  // Returns true if the rank is known and the dimensions form a valid shape.
   using ShapeInterface::IsValid;
   bool IsValid() const;
 
-  // Returns true if not even the rank is known.
+  // Returns true if the rank is unknown.
   bool unknown_rank() const { return unknown_rank_; }
   // Returns the number of dimensions, or -1 if the rank is unknown.
   int dims() const { return unknown_rank_ ? -1 : static_cast<int>(dims_.size()); }
@@ -380,17 +380,18 @@ class PartialTensorShape : public internal::ShapeInterface<PartialTensorShape> {
 
   // Returns true if the rank and all dimensions are known.
   bool IsFullyDefined() const;
-  // Returns false and writes nothing unless the shape is fully defined.
+  // Returns false and writes nothing unless the shape is fully defined and valid.
   bool AsTensorShape(TensorShape* shape) const;
   bool IsCompatibleWith(const PartialTensorShape& other) const;
-  // Returns the shape whose dimensions are known if they are known in either shape;
-  // INVALID_ARGUMENT if the two are not compatible.
+  // Returns a shape whose dimensions are known if they are known in either shape. Returns
+  // INVALID_ARGUMENT if the shapes are not compatible.
   absl::StatusOr<PartialTensorShape> MergeWith(const PartialTensorShape& other) const;
-  // Stores the shape in *result, which must be another shape.
+  // Overload that stores the merged shape in *result, which must not be this shape.
   absl::Status MergeWith(const PartialTensorShape& other, PartialTensorShape* result) const;
   bool IsIdenticalTo(const PartialTensorShape& other) const { return *this == other; }
-  // Appends a dimension, which is unknown if it is negative, or the dimensions of a shape. If the
-  // result is not valid, returns a shape of unknown rank, or INVALID_ARGUMENT.
+  // Appends a dimension, or the dimensions of a shape. A negative dimension is unknown. If the
+  // result is not valid, Concatenate() returns a shape of unknown rank; ConcatenateWithStatus()
+  // returns INVALID_ARGUMENT.
   PartialTensorShape Concatenate(int64_t size) const;
   PartialTensorShape Concatenate(const PartialTensorShape& shape) const;
   absl::Status ConcatenateWithStatus(int64_t size, PartialTensorShape* out) const;
@@ -412,7 +413,7 @@ class PartialTensorShape : public internal::ShapeInterface<PartialTensorShape> {
   using ShapeInterface::DebugString;
   std::string DebugString() const;
 
-  // Returns the bytes of memory besides the object; copies share them.
+  // Returns the bytes of heap memory; copies share them.
   size_t HeapBytes() const { return dims_.HeapBytes(); }
 
  private:

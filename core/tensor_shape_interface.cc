@@ -1,4 +1,4 @@
-// Members of shapes that programs written for TensorFlow use, with TensorFlow's texts.
+// Members of shapes for programs written for TensorFlow, with TensorFlow's error texts.
 #include <algorithm>
 #include <string>
 #include <tuple>
@@ -14,7 +14,8 @@
 namespace gradflow {
 namespace {
 
-// Returns INVALID_ARGUMENT unless these are the dimensions of a shape, or a partial one.
+// Returns INVALID_ARGUMENT unless these are the dimensions of a valid shape or, if `partial`, of a
+// valid partial shape.
 absl::Status CheckSizes(absl::Span<const int64_t> dims, bool partial) {
   const auto shape = [&] { return PartialTensorShape(dims).DebugString(); };
   if (dims.size() > kMaxDims) {

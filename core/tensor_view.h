@@ -1,5 +1,5 @@
-// TensorView: a typed, row-major view of a tensor's elements with N dimensions, as returned by
-// Tensor::matrix<float>() and its siblings.
+// TensorView: a typed, row-major view of a tensor's elements with N dimensions.
+// Tensor::matrix<float>() and similar functions return views.
 //
 // A view borrows the elements: the tensor must outlive it. A view of the wrong type or rank is
 // empty: size() is 0, data() is nullptr, and indexing returns a dummy element of the calling
@@ -36,8 +36,8 @@ class TensorView {
     size_ = stride;
   }
 
-  // Returns the element at the given indices, or, for one index, at that place in row-major order.
-  // REQUIRES (unchecked): each index is in [0, dimension(d)), a single one in [0, size())
+  // Returns the element at the given indices. A single index counts in row-major order. REQUIRES
+  // (unchecked): each index is in [0, dimension(d)), a single index in [0, size())
   template <typename... Index>
   T& operator()(Index... index) const {
     static_assert(sizeof...(Index) == N || sizeof...(Index) == 1,
@@ -80,7 +80,7 @@ class TensorView {
   int64_t size_ = 0;
 };
 
-// TensorFlow's names of views.
+// TensorFlow's names for views.
 template <typename T>
 struct TTypes {
   // Views of rank 0, of rank 1, of the flattened elements of any rank, and of rank 2.

@@ -1,10 +1,11 @@
-// Annotations of happens-before edges for ThreadSanitizer, which does not see those inside oneTBB,
-// as it is not instrumented: TsanRelease(p) happens before TsanAcquire(p). No-ops in other builds.
+// Annotations of happens-before edges for ThreadSanitizer. TsanRelease(p) happens before
+// TsanAcquire(p). ThreadSanitizer does not see the edges inside oneTBB, because oneTBB is not
+// instrumented. The annotations do nothing in builds without ThreadSanitizer.
 #ifndef GRADFLOW_CORE_TSAN_H_
 #define GRADFLOW_CORE_TSAN_H_
 
-// Marks a function that oneTBB calls as a task, which reads the task object, written by another
-// thread, before its TsanAcquire. Its callees are checked as usual.
+// Marks a function that oneTBB calls as a task. Such a function reads the task object, which
+// another thread has written, before its TsanAcquire. Its callees are checked as usual.
 #ifdef GRADFLOW_TSAN
 #define GRADFLOW_NO_TSAN __attribute__((no_sanitize("thread")))
 #else

@@ -111,7 +111,9 @@ int DataTypeSize(DataType dtype) {
   return info == nullptr ? 0 : info->size;
 }
 
-bool DataTypeCanBeTensor(DataType dtype) { return DataTypeSize(dtype) > 0 || dtype == DT_STRING; }
+bool DataTypeCanBeTensor(DataType dtype) {
+  return DataTypeSize(dtype) > 0 || dtype == DT_STRING || dtype == DT_VARIANT;
+}
 
 bool DataTypeIsFloating(DataType dtype) { return IsOfKind(dtype, kFloating); }
 bool DataTypeIsInteger(DataType dtype) { return IsOfKind(dtype, kInteger); }

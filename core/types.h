@@ -13,7 +13,7 @@
 #include "gradflow/core/float16.h"
 #include "gradflow/proto/data_type.h"
 
-// Strings of the old ABI would fail to link, with messages that do not say why.
+// Code with strings of the old ABI would fail to link, with messages that do not state the reason.
 #if defined(_GLIBCXX_USE_CXX11_ABI) && !_GLIBCXX_USE_CXX11_ABI
 #error \
     "gradflow is built with the C++11 ABI of libstdc++; compile without -D_GLIBCXX_USE_CXX11_ABI=0"
@@ -27,9 +27,9 @@ using complex64 = std::complex<float>;
 using complex128 = std::complex<double>;
 using tstring = std::string;
 
-// An element that kernels move but do not compute with: quantized integers, 8-bit floats, and
-// integers narrower than 8 bits (stored one per byte, as in TensorFlow). `Id` distinguishes types
-// that share a storage type.
+// An element type without C++ arithmetic: quantized integers, 8-bit floats, and integers narrower
+// than 8 bits (stored one per byte, as in TensorFlow). Kernels that compute with such elements read
+// `value`. `Id` distinguishes types that share a storage type.
 template <typename Storage, DataType Id>
 struct StorageType {
   // The bits. Values compare equal if their bits are equal.
@@ -37,7 +37,7 @@ struct StorageType {
 
   StorageType() = default;
   // Converts from and to the integer that holds the bits.
-  constexpr StorageType(Storage v) : value(v) {}  // NOLINT: as the types of TensorFlow
+  constexpr StorageType(Storage v) : value(v) {}  // NOLINT: implicit as in TensorFlow
   explicit constexpr operator Storage() const { return value; }
   // Compare the bits.
   friend bool operator==(StorageType a, StorageType b) { return a.value == b.value; }
@@ -63,6 +63,8 @@ using DataTypeVector = std::vector<DataType>;
 
 // The element of DT_RESOURCE (resource_handle.h).
 class ResourceHandle;
+// The element of DT_VARIANT (variant.h).
+class Variant;
 
 // ---- C++ type <-> DataType at compile time ----
 
@@ -100,6 +102,7 @@ GRADFLOW_MATCH_TYPE(complex64, DT_COMPLEX64);
 GRADFLOW_MATCH_TYPE(complex128, DT_COMPLEX128);
 GRADFLOW_MATCH_TYPE(tstring, DT_STRING);
 GRADFLOW_MATCH_TYPE(ResourceHandle, DT_RESOURCE);
+GRADFLOW_MATCH_TYPE(Variant, DT_VARIANT);
 GRADFLOW_MATCH_TYPE(qint8, DT_QINT8);
 GRADFLOW_MATCH_TYPE(quint8, DT_QUINT8);
 GRADFLOW_MATCH_TYPE(qint16, DT_QINT16);
@@ -131,7 +134,7 @@ template <typename A, typename B>
 struct ConcatTypes;
 template <typename... As, typename... Bs>
 struct ConcatTypes<TypeList<As...>, TypeList<Bs...>> {
-  // The types of the first list, followed by those of the second.
+  // The types of the first list, followed by the types of the second list.
   using type = TypeList<As..., Bs...>;
 };
 
@@ -178,13 +181,14 @@ std::string DataTypeVectorString(const DataTypeVector& types);
 // Returns the size of one element in bytes. Returns 0 for types that are not trivially copyable
 // (string, resource, variant), for reference types and for numbers that are not a type.
 int DataTypeSize(DataType dtype);
-// Returns true if a Tensor can hold elements of this type that graphs and files may state: all
-// types with a C++ type above except resource.
+// Returns true if graphs and files can store values of this type: all types with a C++ type above
+// except resource.
 bool DataTypeCanBeTensor(DataType dtype);
-// Returns true if elements may be copied as bytes: all tensor types except string and resource.
+// Returns true if elements may be copied as bytes: all types with a C++ type above except string,
+// resource and variant.
 inline bool DataTypeIsPlainBytes(DataType dtype) { return DataTypeSize(dtype) > 0; }
 
-// The number of a reference type (DT_FLOAT_REF) is that of the type it refers to plus 100.
+// The number of a reference type (DT_FLOAT_REF) is the number of the referenced type plus 100.
 inline bool IsRefType(DataType dtype) { return static_cast<int>(dtype) > 100; }
 // The type without the reference.
 inline DataType BaseType(DataType dtype) {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/status.h"
+#include "gradflow/core/variant.h"
 
 namespace gradflow {
 namespace {
@@ -21,6 +22,9 @@ absl::StatusOr<Tensor> Copy(const RunContext& run, const Tensor& value) {
   } else if (value.dtype() == DT_RESOURCE) {
     const auto from = value.span<ResourceHandle>();
     std::copy(from.begin(), from.end(), copy.span<ResourceHandle>().begin());
+  } else if (value.dtype() == DT_VARIANT) {
+    const auto from = value.span<Variant>();
+    std::copy(from.begin(), from.end(), copy.span<Variant>().begin());
   } else {
     const char* from = static_cast<const char*>(value.raw_data());
     char* to = static_cast<char*>(copy.raw_data());
@@ -58,6 +62,21 @@ absl::Status Variable::Uninitialized() const {
                                     "' has not been initialized");
 }
 
+absl::Status Variable::Frozen() const {
+  return errors::FailedPrecondition("variable '", errors::Printable(name_),
+                                    "' is frozen (SessionOptions::freeze_variables)");
+}
+
+void Variable::Freeze() {
+  MutexLock lock(&mutex_);
+  frozen_ = true;
+}
+
+bool Variable::IsFrozen() const {
+  MutexLock lock(&mutex_);
+  return frozen_;
+}
+
 absl::StatusOr<Tensor> Variable::Read() const {
   {
     MutexLock lock(&mutex_);
@@ -75,6 +94,7 @@ absl::Status Variable::Assign(Tensor value, bool same_shape) {
   // The old value, whose buffer is freed without the lock.
   Tensor old((Tensor::Unset()));
   MutexLock lock(&mutex_);
+  if (frozen_) return Frozen();
   if (same_shape) {
     const bool is_new = value_.dtype() == DT_INVALID;
     const bool fits =
@@ -136,8 +156,7 @@ absl::StatusOr<Tensor> ReadReference(const Tensor& reference) {
 }
 
 absl::StatusOr<Tensor> ForVariable(const KernelContext& ctx, const Tensor& value) {
-  // Others that hold the buffer may write to it: the caller of a run, what it has fetched and
-  // feeds.
+  // Other holders of the buffer may write to it: the caller of a run holds fed and fetched tensors.
   if (value.CanBeReused() && value.OwnsBufferOf(**ctx.run().allocator)) return value;
   GRADFLOW_ASSIGN_OR_RETURN(Tensor copy, Copy(ctx.run(), value));
   // Loops of a stopped run skip blocks.
@@ -172,6 +191,7 @@ absl::Status VariableUpdate::Begin(const KernelContext& ctx, absl::Span<const in
   }
   for (const auto& variable : variables_) {
     if (variable->value_.dtype() == DT_INVALID) return variable->Uninitialized();
+    if (variable->frozen_) return variable->Frozen();
     values_.push_back(&variable->value_);
   }
   return absl::OkStatus();

@@ -1,7 +1,7 @@
-// Variable: a tensor that outlives a run, a resource of the session.
+// Variable: a tensor that outlives a run. It is a resource of the session.
 //
-// Readers share the buffer of the value. A writer updates it in place if nobody else holds it, and
-// replaces it otherwise, so each reader keeps the whole value that it has read.
+// Readers share the buffer of the value. A writer updates the buffer in place if nothing else holds
+// it, and replaces the buffer otherwise. A value that has been read therefore never changes.
 //
 //   GRADFLOW_ASSIGN_OR_RETURN(const std::shared_ptr<Variable> w, VariableOf(ctx, 0));
 //   GRADFLOW_ASSIGN_OR_RETURN(const Tensor value, w->Read());
@@ -9,10 +9,12 @@
 // An update locks its variables while it computes:
 //
 //   VariableUpdate update;
-//   GRADFLOW_RETURN_IF_ERROR(update.Begin(ctx, {0, 1}));   // inputs 0 and 1 are variables
+//   // Inputs 0 and 1 are variables.
+//   GRADFLOW_RETURN_IF_ERROR(update.Begin(ctx, {0, 1}, DT_FLOAT));
+//   GRADFLOW_RETURN_IF_ERROR(update.MakeWritable());
 //   Step(update.run(), update.value(0), update.value(1));  // in place
 //
-// Thread-safe.
+// Thread safety: Variable is thread-safe. A VariableUpdate belongs to one thread.
 #ifndef GRADFLOW_CORE_VARIABLE_H_
 #define GRADFLOW_CORE_VARIABLE_H_
 
@@ -44,7 +46,7 @@ class Variable final : public ResourceBase {
   Variable(DataType dtype, PartialTensorShape shape, std::string name)
       : dtype_(dtype), shape_(std::move(shape)), name_(std::move(name)) {}
 
-  // Return what the variable was made of.
+  // Return the arguments of the constructor.
   DataType dtype() const { return dtype_; }
   const PartialTensorShape& declared_shape() const { return shape_; }
   const std::string& name() const { return name_; }
@@ -52,15 +54,23 @@ class Variable final : public ResourceBase {
 
   // Returns true if a value has been assigned.
   bool IsInitialized() const;
-  // Returns the value, sharing its buffer; FAILED_PRECONDITION if there is none.
+  // Returns the value and shares its buffer. Returns FAILED_PRECONDITION if there is no value.
   absl::StatusOr<Tensor> Read() const;
-  // Replaces the value. With `same_shape`, returns INVALID_ARGUMENT unless the new value has the
-  // shape of the old one, or the declared one if there is none. Returns INVALID_ARGUMENT if the
-  // type differs.
+  // Replaces the value. Returns INVALID_ARGUMENT if the type differs. With `same_shape`, also
+  // returns INVALID_ARGUMENT if the shape differs from the shape of the old value. If there is no
+  // old value, the shape must be compatible with the declared shape.
   absl::Status Assign(Tensor value, bool same_shape = false);
 
-  // Returns the error that there is no value.
+  // Rejects later assignments and updates with FAILED_PRECONDITION. Plans may then use the value as
+  // a constant. REQUIRES: the variable has a value
+  void Freeze();
+  // Returns true if Freeze() was called.
+  bool IsFrozen() const;
+
+  // Returns the error of a variable without a value.
   absl::Status Uninitialized() const;
+  // Returns the error of a write to a frozen variable.
+  absl::Status Frozen() const;
 
  private:
   friend class VariableUpdate;
@@ -71,26 +81,30 @@ class Variable final : public ResourceBase {
   mutable Mutex mutex_;
   // Has type DT_INVALID if there is no value.
   Tensor value_ ABSL_GUARDED_BY(mutex_){Tensor::Unset()};
+  bool frozen_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// Returns the handle that input `i`, a resource or a reference, holds.
+// Returns the handle in input `i`, or INVALID_ARGUMENT if it is neither a resource nor a reference.
 absl::StatusOr<ResourceHandle> HandleOf(const KernelContext& ctx, int i);
-// Returns the variable of input `i`. FAILED_PRECONDITION, with its name, if there is none.
+// Returns the variable of input `i`. Returns FAILED_PRECONDITION with the variable's name if the
+// variable does not exist.
 absl::StatusOr<std::shared_ptr<Variable>> VariableOf(const KernelContext& ctx, int i);
-// Returns the value of the variable of input `i`. INVALID_ARGUMENT if it has not type `dtype`.
+// Returns the value of the variable of input `i`. Returns INVALID_ARGUMENT if the type is not
+// `dtype`.
 absl::StatusOr<Tensor> ReadVariable(const KernelContext& ctx, int i, DataType dtype);
 
-// Returns the value of the variable that `reference`, the output of a kernel, refers to. INTERNAL
-// if it refers to none.
+// Returns the value of the variable that `reference`, the output of a kernel, refers to. Returns
+// INTERNAL if it refers to no variable.
 absl::StatusOr<Tensor> ReadReference(const Tensor& reference);
 
-// Returns a tensor with the elements of `value` that nobody else holds, in memory of the run's
-// allocator, such that the session's limit counts it. Returns `value` itself if it is there, covers
-// its buffer and is the only holder; a copy otherwise.
+// Returns a tensor that a variable can store: it has the elements of `value`, and no other tensor
+// shares its buffer. The buffer comes from the run's allocator, so that the session's limit counts
+// it. Returns `value` itself if it already meets these conditions and covers its whole buffer.
+// Otherwise returns a copy.
 absl::StatusOr<Tensor> ForVariable(const KernelContext& ctx, const Tensor& value);
 
-// A kernel that reads the variable of input 0, a resource of the type of output 0, and computes by
-// a kernel of class K, whose input 0 is the value.
+// A kernel that reads the variable of input 0 and passes its value to a kernel of class K as input
+// 0. The variable has the type of output 0.
 template <typename K>
 class ReadingKernel final : public OpKernel {
  public:
@@ -109,9 +123,10 @@ class ReadingKernel final : public OpKernel {
   K kernel_;
 };
 
-// Exclusive access to variables for an update in place. Ends with the scope.
+// Exclusive access to variables for an update in place. The destructor unlocks the variables.
 //
-// Loops of an update use run(), which does not stop with the run: a value is updated as a whole.
+// Loops of an update use run(). They finish even if the session's run is stopped, so that a value
+// is never updated in part.
 class VariableUpdate {
  public:
   VariableUpdate() = default;
@@ -120,25 +135,24 @@ class VariableUpdate {
   ~VariableUpdate();
 
   // Locks the variables of these inputs, whose types must be `dtype`. Returns FAILED_PRECONDITION
-  // if one has no value. Several inputs may be one variable. Until MakeWritable, values are shared
-  // with readers.
+  // if a variable has no value or is frozen. Several inputs may refer to the same variable. Readers
+  // may share the values until MakeWritable().
   absl::Status Begin(const KernelContext& ctx, absl::Span<const int> inputs, DataType dtype);
   absl::Status Begin(const KernelContext& ctx, std::initializer_list<int> inputs, DataType dtype) {
     return Begin(ctx, absl::MakeConstSpan(inputs.begin(), inputs.size()), dtype);
   }
-  // Copies the values that are shared, such that they may be overwritten. If this fails, no value
-  // has changed.
+  // Copies shared values, so that they may be overwritten. On error, no value has changed.
   absl::Status MakeWritable();
   // Returns the value of the k-th variable of Begin().
   Tensor& value(size_t k) { return *values_[k]; }
   const Variable& variable(size_t k) const { return *variables_[k]; }
-  // For loops of the update.
+  // Returns the context for loops of the update.
   const RunContext& run() const { return run_; }
 
  private:
   absl::InlinedVector<std::shared_ptr<Variable>, 4> variables_;
   absl::InlinedVector<Tensor*, 4> values_;
-  // In the order of their addresses, each once.
+  // In the order of their addresses, without duplicates.
   absl::InlinedVector<Variable*, 4> locked_;
   RunContext run_;
 };

@@ -1,4 +1,5 @@
-// Gradients of the ops of ops/array: most move elements, and their gradients move them back.
+// Gradients of ops that move or copy elements, of checks such as CheckNumerics, of Print, and of
+// QuantizeAndDequantize. If an op moves elements, its gradient moves them back.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -16,7 +17,7 @@ absl::Status GradientOfIdentity(const Scope& scope, const Operation&, const std:
   *dx = dy;
   return scope.status();
 }
-// A node of its own: TensorFlow's C++ API records one, and programs find the gradient by it.
+// Adds an Identity node, as TensorFlow's C++ API does, because programs look for this node.
 absl::Status GradientByIdentity(const Scope& scope, const Operation&, const std::vector<Output>& dy,
                                 std::vector<Output>* dx) {
   dx->push_back(ops::Identity(scope, dy[0]));
@@ -36,7 +37,7 @@ absl::Status GradientOfCheckNumerics(const Scope& scope, const Operation&,
   return scope.status();
 }
 
-// For ops that only change the shape of their first input. The others are sizes or axes.
+// For ops that only change the shape of their first input. The other inputs are sizes or axes.
 absl::Status GradientOfReshape(const Scope& scope, const Operation& op,
                                const std::vector<Output>& dy, std::vector<Output>* dx) {
   dx->push_back(ops::Reshape(scope, dy[0], ops::Shape(scope, op.input(0))));
@@ -161,7 +162,7 @@ absl::Status GradientOfSlice(const Scope& scope, const Operation& op, const std:
   return NoGradientForTheRest(scope, op, dx);
 }
 
-// Indices of a type that shapes have, too.
+// Casts an index to int32 unless it is int32 or int64, the types that a shape tensor may have.
 Output Index(const Scope& scope, const Output& index) {
   return index.type() == DT_INT64 || index.type() == DT_INT32
              ? index
@@ -218,7 +219,7 @@ absl::Status GradientOfPad(const Scope& scope, const Operation& op, const std::v
   const Output size = ops::Shape(scope, op.input(0), ops::Shape::OutType(paddings.type()));
   dx->push_back(ops::Slice(scope, dy[0], before, size));
   if (op.num_inputs() == 3) {
-    // The gradient of the padding: dy without the inner part.
+    // The gradient of the padding value is the sum of dy outside the inner part.
     const Output ones = ops::OnesLike(scope, (*dx)[0]);
     const Output zero = Scalar(scope, dy[0].type(), 0);
     const Output is_inner = ops::NotEqual(scope, ops::Pad(scope, ones, paddings), zero);
@@ -246,7 +247,7 @@ absl::Status GradientOfMirrorPadGrad(const Scope& scope, const Operation& op,
 
 // ---- Copies ----
 
-// Shape [m0, n0, m1, n1, ...] of a tiled tensor, summed over the multiples.
+// Reshapes dy to [m0, n0, m1, n1, ...], and sums over the multiples m0, m1, ....
 absl::Status GradientOfTile(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
                             std::vector<Output>* dx) {
   const Output multiples = op.input(1);
@@ -281,8 +282,8 @@ absl::Status GradientOfGather(const Scope& scope, const Operation& op,
   *dx = {SumRows(scope, dy[0], op.input(1), ops::Shape(scope, op.input(0))), NoGradient()};
   return scope.status();
 }
-// Moves the gathered dimensions of dy to the front, sums rows there, and moves dimension `axis`
-// back to its place.
+// Moves the dimensions of the indices to the front of dy, sums rows with equal indices, and moves
+// the summed dimension back to `axis`.
 absl::Status GradientOfGatherV2(const Scope& scope, const Operation& op,
                                 const std::vector<Output>& dy, std::vector<Output>* dx) {
   int64_t batch_dims = 0;
@@ -319,7 +320,7 @@ absl::Status GradientOfGatherV2(const Scope& scope, const Operation& op,
          NoGradient()};
   return scope.status();
 }
-// The treatment of tuples out of range, which the gradient shares.
+// Gets the op's policy for index tuples that are out of range. The gradient uses the same policy.
 absl::Status GetPolicy(const Operation& op, std::string* policy) {
   return GetAttr(op, "bad_indices_policy", policy);
 }
@@ -421,8 +422,9 @@ absl::Status GradientOfMatrixSetDiag(const Scope& scope, const Operation& op,
          ops::MatrixDiagPart(scope, dy[0])};
   return scope.status();
 }
-// Versions 2 and 3 have bands of diagonals, which version 3 aligns, and a value for the padding.
-// The gradient of the value: dy where `is_kept` is 0.
+// Versions 2 and 3 of the ops take bands of diagonals. MatrixDiag and MatrixDiagPart then also have
+// a padding value. Version 3 also aligns the diagonals. The gradient of the padding value is the
+// sum of dy where `is_kept` is 0.
 Output SumOfPadding(const Scope& scope, const Output& is_kept, const Output& dy) {
   const Output zero = Scalar(scope, dy.type(), 0);
   const Output padding = ops::SelectV2(scope, ops::Equal(scope, is_kept, zero), dy, zero);
@@ -560,7 +562,7 @@ absl::Status GradientOfFirstInput(const Scope& scope, const Operation& op,
   return NoGradientForTheRest(scope, op, dx);
 }
 
-// Rounding counts as the identity within the range.
+// The straight-through estimator: rounding counts as the identity within the range.
 absl::Status GradientOfQuantizeAndDequantizeV4(const Scope& scope, const Operation& op,
                                                const std::vector<Output>& dy,
                                                std::vector<Output>* dx) {
@@ -572,7 +574,8 @@ absl::Status GradientOfQuantizeAndDequantizeV4(const Scope& scope, const Operati
   *dx = {gradient.input_backprop, gradient.input_min_backprop, gradient.input_max_backprop};
   return scope.status();
 }
-// The gradient op is linear in its first input, and constant in the others almost everywhere.
+// The gradient op is linear in its first input and, almost everywhere, constant in its other
+// inputs.
 absl::Status GradientOfQuantizeAndDequantizeV4Grad(const Scope& scope, const Operation& op,
                                                    const std::vector<Output>& dy,
                                                    std::vector<Output>* dx) {
@@ -586,7 +589,7 @@ absl::Status GradientOfQuantizeAndDequantizeV4Grad(const Scope& scope, const Ope
   }
   return NoGradientForTheRest(scope, op, dx);
 }
-// Rounding counts as the identity.
+// The straight-through estimator: rounding counts as the identity.
 absl::Status GradientOfQuantizeAndDequantize(const Scope& scope, const Operation& op,
                                              const std::vector<Output>& dy,
                                              std::vector<Output>* dx) {

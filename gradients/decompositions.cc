@@ -1,5 +1,6 @@
-// Gradients of the matrix decompositions and functions of ops/linalg, for batches of matrices. A^H
-// is the conjugate transpose of A, and * the product of elements.
+// Gradients of the matrix decompositions and matrix functions of ops/linalg, for batches of
+// matrices. A^H is the conjugate transpose of a matrix A, dA is its gradient, and * is the
+// elementwise product.
 #include <cstdint>
 #include <vector>
 
@@ -15,7 +16,7 @@ namespace {
 
 // ---- Parts of matrices ----
 
-// Rows [begin, end) or columns [begin, end) of matrices; `end` < 0 is the end.
+// The columns [begin, end) of matrices, or all columns from `begin` if `to_end`.
 Output Columns(const Scope& scope, const Output& a, const Output& begin, const Output& end,
                bool to_end) {
   return ops::StridedSlice(scope, a, ops::ConcatV2(scope, {Vector(scope, {0}), begin}, 0),
@@ -29,7 +30,7 @@ Output FirstColumns(const Scope& scope, const Output& a, const Output& count) {
 Output OtherColumns(const Scope& scope, const Output& a, const Output& count) {
   return Columns(scope, a, count, count, /*to_end=*/true);
 }
-// Sizes of the last two dimensions, as vectors of one element.
+// The size of dimension rank - from_end, as a vector of one element.
 Output Size(const Scope& scope, const Output& a, int from_end) {
   const Output shape = ops::Shape(scope, a);
   return ops::StridedSlice(scope, shape, Vector(scope, {-from_end}), Vector(scope, {1 - from_end}),
@@ -38,14 +39,14 @@ Output Size(const Scope& scope, const Output& a, int from_end) {
 Output StrictlyLower(const Scope& scope, const Output& a) {
   return ops::Sub(scope, a, Triangle(scope, /*lower=*/false, a));
 }
-// a * (a row vector along each row of a), and with a column vector.
+// Multiplies each row of `a` elementwise by a vector.
 Output TimesRow(const Scope& scope, const Output& a, const Output& vector) {
   return ops::Mul(scope, a, ops::ExpandDims(scope, vector, -2));
 }
 Output ToType(const Scope& scope, const Output& x, DataType dtype) {
   return x.type() == dtype ? x : Output(ops::Cast(scope, x, dtype));
 }
-// 1 / (b_j - a_i) at row i and column j, 0 where these are equal.
+// 1 / (a_j - a_i) at row i and column j; 0 where a_j = a_i.
 Output InverseDifferences(const Scope& scope, const Output& a) {
   const Output differences =
       ops::Sub(scope, ops::ExpandDims(scope, a, -2), ops::ExpandDims(scope, a, -1));
@@ -55,7 +56,7 @@ Output InverseDifferences(const Scope& scope, const Output& a) {
   return ops::SelectV2(scope, is_zero, zero, ops::Reciprocal(scope, safe));
 }
 
-// Tells whether the last two dimensions of `x` are known, and stores them.
+// Returns true and stores the last two dimensions of `x` if they are known.
 bool KnownSizes(const Output& x, int64_t* rows, int64_t* columns) {
   const PartialTensorShape& shape = x.node()->output_shape(x.index());
   if (shape.unknown_rank() || shape.dims() < 2) return false;
@@ -66,7 +67,7 @@ bool KnownSizes(const Output& x, int64_t* rows, int64_t* columns) {
 
 // ---- QR ----
 
-// A = Q R with k columns of Q, where A = [X, Y] and R = [U, V] after k columns:
+// A = Q R with k columns of Q; A = [X, Y] and R = [U, V] are split after k columns:
 //   dQ' = dQ + Y dV^H,  M = U dU^H - dQ'^H Q
 //   dX = (dQ' + Q (M's strictly lower triangle, made Hermitian with the diagonal)) U^-H
 //   dY = Q dV
@@ -116,11 +117,11 @@ absl::Status GradientOfQr(const Scope& scope, const Operation& op, const std::ve
 
 // ---- Singular values ----
 
-// A = U S V^H, with F_ij = 1 / (s_j^2 - s_i^2) off the diagonal:
+// A = U S V^H, where F_ij = 1 / (s_j^2 - s_i^2) off the diagonal:
 //   dA = U (dS + (F * (U^H dU - dU^H U)) S + S (F * (V^H dV - dV^H V)) + D) V^H
 //        + (I - U U^H) dU S^-1 V^H + U S^-1 dV^H (I - V V^H)
-// where D = S^-1 (imaginary part of the diagonal of U^H dU) for complex numbers. The last two terms
-// vanish for square matrices.
+// where D = i S^-1 Im(diagonal of U^H dU), which is 0 for real numbers. The last two terms vanish
+// for square matrices.
 absl::Status GradientOfSvd(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
                            std::vector<Output>* dx) {
   const Output a = op.input(0);
@@ -146,7 +147,7 @@ absl::Status GradientOfSvd(const Scope& scope, const Operation& op, const std::v
         "with full_matrices the gradient of u and v is only known for square matrices");
   }
   const Output real_s = ToType(scope, s, dtype);
-  // Singular values are real, so that the imaginary part of their dy does not count.
+  // Singular values are real: the imaginary part of their gradient does not count.
   const Output ds = RealPart(scope, OrZeros(scope, op, 0, dy));
   Output inner = ops::MatrixDiag(scope, ToType(scope, ds, dtype));
   Output sum = NoGradient();
@@ -154,7 +155,7 @@ absl::Status GradientOfSvd(const Scope& scope, const Operation& op, const std::v
     const Output f = InverseDifferences(scope, ops::Square(scope, real_s));
     const Output inverse_s = ops::DivNoNan(scope, ops::OnesLike(scope, s), s);
     const Output scale = ToType(scope, inverse_s, dtype);
-    // (F * (x - x^H)) where x = basis^H d.
+    // F * (x - x^H), where x is U^H dU or V^H dV.
     const auto skew = [&](const Output& x) -> Output {
       return ops::Mul(scope, f, ops::Sub(scope, x, AdjointOf(scope, x)));
     };
@@ -186,7 +187,7 @@ absl::Status GradientOfSvd(const Scope& scope, const Operation& op, const std::v
 
 // ---- Eigenvalues ----
 
-// A = V diag(e) V^-1 with columns of V of length 1, and E_ij = e_j - e_i:
+// A = V diag(e) V^-1, where columns of V have length 1, and E_ij = e_j - e_i:
 //   dA = V^-H (diag(de) + (V^H dV - V^H V diag(Re(V^H dV))) / conj(E) off the diagonal) V^H
 absl::Status GradientOfEig(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
                            std::vector<Output>* dx) {
@@ -213,7 +214,8 @@ absl::Status GradientOfEig(const Scope& scope, const Operation& op, const std::v
   return scope.status();
 }
 
-// The output of version 1 has the eigenvalues as row 0, and the vectors below.
+// The single output of SelfAdjointEig (version 1): row 0 holds the eigenvalues, and the following
+// rows hold the matrix whose columns are the eigenvectors.
 absl::Status GradientOfSelfAdjointEig(const Scope& scope, const Operation& op,
                                       const std::vector<Output>& dy, std::vector<Output>* dx) {
   const auto formula = [](const Scope& s, const std::vector<Output>& xs) -> std::vector<Output> {
@@ -247,15 +249,15 @@ absl::Status GradientOfLu(const Scope& scope, const Operation& op, const std::ve
   const DataType dtype = lu.type();
   const Output permutation =
       ops::OneHot(scope, op.output(1), size, Scalar(scope, dtype, 1), Scalar(scope, dtype, 0));
-  // P^H (left U^-H), where the second factor is the adjoint of `solved`.
+  // P^H (left U^-H); the second factor is the adjoint of `solved`.
   dx->push_back(MatrixProduct(scope, permutation, true, solved, true));
   return scope.status();
 }
 
 // ---- Functions of a matrix ----
 
-// f([A^H, dY; 0, A^H]) has the gradient as its upper right block: the derivative of f at A in a
-// direction is that block with A, and its adjoint that with A^H.
+// The derivative of f at A in the direction D is the upper right block of f([A, D; 0, A]). Its
+// adjoint, the gradient, is the upper right block of f([A^H, dY; 0, A^H]).
 template <typename Function>
 absl::Status GradientOfMatrixFunction(const Scope& scope, const Operation& op,
                                       const std::vector<Output>& dy, std::vector<Output>* dx) {
@@ -276,7 +278,8 @@ absl::Status GradientOfMatrixFunction(const Scope& scope, const Operation& op,
 
 // ---- Least squares ----
 
-// X = (A^H A + r I)^-1 A^H B, or A^H (A A^H + r I)^-1 B if A has fewer rows than columns.
+// X = (A^H A + r I)^-1 A^H B, or A^H (A A^H + r I)^-1 B if A has fewer rows than columns. r is
+// input 2 with the attribute `fast`, otherwise 0.
 absl::Status GradientOfMatrixSolveLs(const Scope& scope, const Operation& op,
                                      const std::vector<Output>& dy, std::vector<Output>* dx) {
   int64_t m = -1;
@@ -318,7 +321,8 @@ absl::Status GradientOfBandedTriangularSolve(const Scope& scope, const Operation
   const Output db = ops::BandedTriangularSolve(
       scope, bands, dy[0], ops::BandedTriangularSolve::Lower(lower).Adjoint(!adjoint));
   const Output da = SolveGradient(scope, adjoint, op.output(0), db);
-  // The bands in the order of the op, aligned with the rows: those below the diagonal to the right.
+  // Reads the diagonals of dA in the order of `bands`, with the subdiagonals aligned to the right
+  // and the superdiagonals to the left.
   const Output count = ops::Sub(scope, Size(scope, bands, 2), 1);
   const Output zero = Vector(scope, {0});
   const Output range = lower ? ops::ConcatV2(scope, {ops::Neg(scope, count), zero}, 0)
@@ -329,7 +333,8 @@ absl::Status GradientOfBandedTriangularSolve(const Scope& scope, const Operation
   return scope.status();
 }
 
-// Row i of the result is row i + 1 (or i - 1) of `a`, and zeros at the end (beginning).
+// Shifts `a` by one along `axis`, which is negative. Row i of the result is row i + 1 of `a`
+// (NextRows) or row i - 1 (PreviousRows). The last or the first row is zero.
 Output NextRows(const Scope& scope, const Output& a, int axis) {
   const Output rank = ops::Rank(scope, a);
   const Output at = ops::OneHot(scope, ops::Add(scope, rank, axis), rank, 1, 0);
@@ -344,13 +349,13 @@ Output PreviousRows(const Scope& scope, const Output& a, int axis) {
   const Output rest = ops::Slice(scope, a, zeros, ops::Sub(scope, ops::Shape(scope, a), at));
   return ops::Pad(scope, rest, ops::Pack(scope, {at, zeros}, ops::Pack::Axis(1)));
 }
-// The gradients of the three diagonals of T, where dT = g x^H, as rows along the last dimension.
-struct Diagonals {
+// The gradients of the three diagonals of T as rows along the last dimension, where dT = g x^H.
+struct TridiagonalGradients {
   Output super;
   Output main;
   Output sub;
 };
-Diagonals DiagonalGradients(const Scope& scope, const Output& g, const Output& x) {
+TridiagonalGradients DiagonalGradients(const Scope& scope, const Output& g, const Output& x) {
   const Output conj = Conjugate(scope, x);
   const auto sum = [&](const Output& factor) -> Output {
     return ops::Sum(scope, ops::Mul(scope, g, factor), -1);
@@ -360,11 +365,11 @@ Diagonals DiagonalGradients(const Scope& scope, const Output& g, const Output& x
 
 absl::Status GradientOfTridiagonalMatMul(const Scope& scope, const Operation& op,
                                          const std::vector<Output>& dy, std::vector<Output>* dx) {
-  const Diagonals d = DiagonalGradients(scope, dy[0], op.input(3));
+  const TridiagonalGradients d = DiagonalGradients(scope, dy[0], op.input(3));
   for (const Output& diagonal : {d.super, d.main, d.sub}) {
     dx->push_back(ops::ExpandDims(scope, diagonal, -2));
   }
-  // The adjoint: the diagonals change places, each aligned with the rows again.
+  // The adjoint exchanges the outer diagonals, and aligns them with the rows again.
   const Output super = NextRows(scope, Conjugate(scope, op.input(2)), -1);
   const Output sub = PreviousRows(scope, Conjugate(scope, op.input(0)), -1);
   dx->push_back(ops::TridiagonalMatMul(scope, super, Conjugate(scope, op.input(1)), sub, dy[0]));
@@ -386,7 +391,7 @@ absl::Status GradientOfTridiagonalSolve(const Scope& scope, const Operation& op,
   const Output db = ops::TridiagonalSolve(
       scope, adjoint, dy[0],
       ops::TridiagonalSolve::PartialPivoting(partial_pivoting).PerturbSingular(perturb_singular));
-  const Diagonals d = DiagonalGradients(scope, ops::Neg(scope, db), op.output(0));
+  const TridiagonalGradients d = DiagonalGradients(scope, ops::Neg(scope, db), op.output(0));
   std::vector<Output> parts;
   for (const Output& diagonal : {d.super, d.main, d.sub}) {
     parts.push_back(ops::ExpandDims(scope, diagonal, -2));
@@ -395,7 +400,7 @@ absl::Status GradientOfTridiagonalSolve(const Scope& scope, const Operation& op,
   return scope.status();
 }
 
-// CholeskyGrad computes the gradient of Cholesky from its output and that output's gradient.
+// CholeskyGrad computes the gradient of Cholesky from the output and its gradient.
 absl::Status GradientOfCholeskyGrad(const Scope& scope, const Operation& op,
                                     const std::vector<Output>& dy, std::vector<Output>* dx) {
   const auto formula = [](const Scope& s, const std::vector<Output>& xs) -> std::vector<Output> {

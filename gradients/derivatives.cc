@@ -77,7 +77,7 @@ absl::Status AddJacobian(const Scope& scope, const Output& y, const Output& x, O
     rows.push_back(dx[0]);
   }
   const Output all_shape = ops::ConcatV2(sub_scope, {y_shape, ops::Shape(sub_scope, x)}, 0);
-  // Without rows there is no gradient to tell the dependence.
+  // If y has no elements, no gradient shows whether y depends on x. The Jacobian is then empty.
   const Output all = n > 0 ? Output(ops::Pack(sub_scope, rows))
                            : Output(ops::Fill(sub_scope, all_shape,
                                               gradients::Scalar(sub_scope, BaseType(x.type()), 0)));
@@ -87,7 +87,7 @@ absl::Status AddJacobian(const Scope& scope, const Output& y, const Output& x, O
   return absl::OkStatus();
 }
 
-// Differentiates those gradients that there are, with `vs` as their gradients.
+// Differentiates all `gradients` except NoGradient(). vs[i] is the gradient of gradients[i].
 absl::Status DifferentiateAgain(const Scope& scope, const std::vector<Output>& gradients,
                                 const std::vector<Output>& inputs, const std::vector<Output>& vs,
                                 std::vector<Output>* products,
@@ -108,7 +108,7 @@ absl::Status AddJacobianVectorProduct(const Scope& scope, const std::vector<Outp
                                       const GradientBuildOptions& options) {
   GRADFLOW_RETURN_IF_ERROR(CheckTensors(scope, "output", ys));
   GRADFLOW_RETURN_IF_ERROR(CheckVectors(scope, xs, vs));
-  // The gradients are linear in the us, whose values do not matter.
+  // The values of `us` do not matter, because gradients are linear in them.
   std::vector<Output> us;
   for (const Output& y : ys) us.push_back(ops::ZerosLike(scope, y));
   std::vector<Output> gradients;

@@ -1,4 +1,4 @@
-// Gradients of Einsum, and of the products of matrices that are no batches of one type.
+// Gradients of Einsum, and of the matrix products BatchMatMulV3 and SparseMatMul.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -27,8 +27,8 @@ int NumLabels(const std::string& subscript) {
   return static_cast<int>(subscript.size()) - (HasEllipsis(subscript) ? kEllipsisSize : 0);
 }
 
-// Sums `g` over the dimensions of its ellipsis along which x was broadcast. `before` and `after`
-// are the numbers of labels on both sides of the ellipsis.
+// Sums `g` over the ellipsis dimensions along which x was broadcast. `before` and `after` are the
+// numbers of labels before and after the ellipsis.
 Output SumEllipsis(const Scope& scope, const Output& g, const Output& x, int before, int after) {
   const auto broadcast = [&](const Output& shape) -> Output {
     const Output rank = ops::Shape(scope, shape);
@@ -42,9 +42,9 @@ Output SumEllipsis(const Scope& scope, const Output& g, const Output& x, int bef
   return ops::Reshape(scope, ops::Sum(scope, g, shifted), shape);
 }
 
-// The gradient of input i is an Einsum of dy and the other inputs with the labels of the input as
-// its output. Labels that nothing else has were summed out: a factor of ones spreads the gradient
-// over them. Labels that the input repeats put the gradient on its diagonal.
+// The gradient of input i is an Einsum of dy and the other inputs, whose output has the labels of
+// input i. A label that only input i has was summed out: a factor of ones spreads the gradient over
+// it. A label that input i repeats puts the gradient on its diagonal.
 absl::Status GradientOfEinsum(const Scope& scope, const Operation& op,
                               const std::vector<Output>& dy, std::vector<Output>* dx) {
   std::string equation;
@@ -59,11 +59,11 @@ absl::Status GradientOfEinsum(const Scope& scope, const Operation& op,
     return errors::InvalidArgument("equation '", equation, "' must have ", op.num_inputs(),
                                    " inputs, found ", subscripts.size());
   }
-  // Each of n gradients has n factors.
+  // Each of n gradients has n factors, which takes quadratic time.
   constexpr int kMaxInputs = 256;
   if (op.num_inputs() > kMaxInputs) {
-    return errors::Unimplemented("the gradient of ", op.num_inputs(),
-                                 " inputs is not there; expected at most ", kMaxInputs);
+    return errors::Unimplemented("the gradient supports at most ", kMaxInputs, " inputs, found ",
+                                 op.num_inputs());
   }
   std::vector<Output> conjugates;
   for (int i = 0; op.num_inputs() > 1 && i < op.num_inputs(); ++i) {
@@ -91,7 +91,7 @@ absl::Status GradientOfEinsum(const Scope& scope, const Operation& op,
         continue;
       }
       summed.push_back(label);
-      // Those after the ellipsis are counted from the end.
+      // Labels after the ellipsis are counted from the end.
       const bool is_after = ellipsis != std::string::npos && at > ellipsis;
       positions.push_back(static_cast<int32_t>(is_after ? at - subscript.size() : at));
     }
@@ -103,7 +103,7 @@ absl::Status GradientOfEinsum(const Scope& scope, const Operation& op,
       inputs.push_back(ops::Fill(scope, ops::GatherV2(scope, shape, axes, 0),
                                  Scalar(scope, BaseType(x.type()), 1)));
     }
-    // An output without an ellipsis must not have one among the inputs.
+    // An ellipsis of the inputs must also be in the output. Its dimensions are summed below.
     const bool extra = any_ellipsis && ellipsis == std::string::npos;
     const std::string result = extra ? absl::StrCat(kEllipsis, subscript) : subscript;
     Output g = ops::Einsum(scope, inputs, absl::StrCat(absl::StrJoin(factors, ","), "->", result));
@@ -119,7 +119,7 @@ absl::Status GradientOfEinsum(const Scope& scope, const Operation& op,
   return scope.status();
 }
 
-// Inputs and outputs may have different types. The gradient has the type of its input.
+// Inputs and outputs may have different types. Each gradient has the type of its input.
 absl::Status GradientOfBatchMatMulV3(const Scope& scope, const Operation& op,
                                      const std::vector<Output>& dy, std::vector<Output>* dx) {
   bool adjoint_x = false;
@@ -143,7 +143,7 @@ absl::Status GradientOfBatchMatMulV3(const Scope& scope, const Operation& op,
   return scope.status();
 }
 
-// The factors are float or bfloat16, the product is float.
+// The factors are float or bfloat16; the product is float.
 absl::Status GradientOfSparseMatMul(const Scope& scope, const Operation& op,
                                     const std::vector<Output>& dy, std::vector<Output>* dx) {
   bool transposed_a = false;

@@ -5,7 +5,7 @@
 
 namespace gradflow::gradients {
 Output Scalar(const Scope& scope, DataType dtype, double value) {
-  // A reference to a variable counts as the type of its value.
+  // A reference to a variable is treated as its value type.
   dtype = BaseType(dtype);
   if (dtype == DT_DOUBLE) return ops::Const(scope, value);
   return ops::Cast(scope, ops::Const(scope, value), dtype);
@@ -35,8 +35,8 @@ DataType PartType(DataType complex) {
 
 namespace {
 
-// Returns true if the shapes that are known when the graph is built say that `x`, broadcast with
-// `other`, keeps its shape.
+// Returns true if the shapes that are known when the graph is built show that broadcasting `x` with
+// `other` does not change the shape of x.
 bool KeepsItsShape(const Output& x, const Output& other) {
   const PartialTensorShape& shape = x.node()->output_shape(x.index());
   const PartialTensorShape& other_shape = other.node()->output_shape(other.index());
@@ -73,7 +73,7 @@ absl::Status Broadcast(const Scope& scope, const Operation& op, const Output& gr
     dx->push_back(SumToShapeOf(scope, gradient_y, y, x));
     return scope.status();
   }
-  // Both sums share the shapes.
+  // The shapes are shared by both sums.
   const Output shape_x = ops::Shape(scope, x);
   const Output shape_y = ops::Shape(scope, y);
   const auto axes = ops::BroadcastGradientArgs(scope, shape_x, shape_y);

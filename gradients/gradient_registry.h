@@ -10,11 +10,11 @@
 //   }
 //   GradientRegistry::Global().Register("Square", GradientOfSquare);
 //
-// dy[i] is the gradient of output i, or NoGradient() if nothing that is differentiated depends on
-// it. At least one has a gradient. The function appends one element to *dx for each input, in
-// order: its gradient, of the type and shape of the input, or NoGradient(). The gradient of a
-// complex z is that of the real part of what is differentiated by conj(z), as in TensorFlow, so
-// that a holomorphic f(z) has the gradient dy * conj(f'(z)).
+// dy[i] is the gradient of output i, or NoGradient() if the differentiated outputs do not depend on
+// output i. At least one output has a gradient. The function appends one element to *dx for each
+// input, in order: the gradient of the input, with its type and shape, or NoGradient(). The
+// gradient of a real loss L with respect to a complex z = x + iy is dL/dx + i dL/dy, as in
+// TensorFlow: a holomorphic f(z) has the gradient dy * conj(f'(z)).
 //
 // Thread safety: all methods may be called from any thread.
 #ifndef GRADFLOW_GRADIENTS_GRADIENT_REGISTRY_H_
@@ -42,25 +42,25 @@ using GradientFunction =
 
 class GradientRegistry {
  public:
-  // Returns the registry of gradflow's own ops, to which programs add theirs.
+  // Returns the registry with gradflow's own ops. Programs add their ops to it.
   static GradientRegistry& Global();
 
-  // An empty registry.
+  // Creates an empty registry.
   GradientRegistry() = default;
   GradientRegistry(const GradientRegistry&) = delete;
   GradientRegistry& operator=(const GradientRegistry&) = delete;
 
-  // Registers the gradient function of an op. In Global(), a program's function replaces
-  // gradflow's. Returns false, and changes nothing, if the program has registered one before.
+  // Registers the gradient function of an op. In Global(), a program's function replaces gradflow's
+  // function. Returns false, and changes nothing, if the program has already registered the op.
   bool Register(absl::string_view op, GradientFunction function);
-  // Registers that the outputs of an op have no derivative by its inputs: backpropagation ends
-  // there.
+  // Registers that the outputs of an op have no derivative with respect to its inputs.
+  // Backpropagation ends at such ops. Returns false like Register().
   bool RegisterNoGradient(absl::string_view op);
 
-  // Returns the gradient function of an op; an empty function if the op has no derivative;
-  // NOT_FOUND if it has no entry.
+  // Returns the gradient function of an op, or an empty function if the op has no derivative.
+  // Returns NOT_FOUND if the op has no entry.
   absl::StatusOr<GradientFunction> Find(absl::string_view op) const;
-  // Returns the ops that have a gradient function, in order.
+  // Returns the ops that have a gradient function, sorted by name.
   std::vector<std::string> DifferentiableOps() const;
 
  private:

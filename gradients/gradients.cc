@@ -18,6 +18,7 @@
 #include "gradflow/core/call_safely.h"
 #include "gradflow/core/out_parameter.h"
 #include "gradflow/core/status.h"
+#include "gradflow/gradients/functional.h"
 #include "gradflow/gradients/gradient_helpers.h"
 #include "gradflow/gradients/recomputation.h"
 #include "gradflow/graph/graph.h"
@@ -30,11 +31,11 @@
 namespace gradflow {
 namespace {
 
-// Returns a sub-scope "gradients", or "gradients_1" and so on, under whose name the graph has no
-// nodes: an imported graph may have gradients that the scope does not know.
+// Returns the first sub-scope of "gradients", "gradients_1" and so on that no node of the graph
+// uses. The scope does not know the names of gradients in an imported graph.
 Scope UnusedSubScope(const Scope& scope) {
-  // The names of sub-scopes that nodes are in, "gradients_1/" and the like. Collected once, since a
-  // graph may have any number of them.
+  // The names of existing sub-scopes, such as "gradients_1/". Collected once, because a graph may
+  // have any number of them.
   absl::flat_hash_set<absl::string_view> used;
   bool is_first = true;
   for (;;) {
@@ -59,18 +60,19 @@ Scope UnusedSubScope(const Scope& scope) {
 // The state of a node during backpropagation.
 struct NodeState {
   bool visited = false;
-  // True if the node is an input of the gradient, or depends on one.
+  // True if the node is an input of the gradient or depends on such an input.
   bool reached = false;
   // True if the search does not visit the inputs of the node.
   bool is_last = false;
-  // True if a node without a gradient function reads the node, directly or not.
+  // True if a reader of the node was not differentiated because an op without a gradient function
+  // had been found.
   bool maybe = false;
-  // The position of output 0 in the terms, or -1.
+  // The position of output 0 in terms_, or -1.
   int first_terms = -1;
 };
 
-// States by node id, in pages: a gradient of few nodes takes little time in a graph of millions,
-// and one of millions of nodes takes no hash table.
+// Node states by node id, in pages. A gradient of few nodes takes little time in a graph of
+// millions of nodes, and a gradient of millions of nodes needs no hash table.
 class NodeStates {
  public:
   NodeState& operator[](const Node* node) {
@@ -86,20 +88,20 @@ class NodeStates {
   std::vector<std::unique_ptr<Page>> pages_;
 };
 
-bool IsDifferentiable(DataType dtype, const GradientBuildOptions& options) {
-  const DataType base = BaseType(dtype);
-  return DataTypeIsFloating(base) || DataTypeIsComplex(base) ||
-         (options.of_integers && DataTypeIsInteger(base));
-}
+using gradients::FunctionGradients;
+using gradients::IsDifferentiable;
 
 class GradientBuilder {
  public:
-  // Adds to `scope` itself. If `stop_at_inputs`, nothing before the nodes of the inputs is visited.
+  // Adds nodes to `scope` itself. If `stop_at_inputs`, does not visit the sources of the inputs.
+  // Adds functions to the scope's graph unless `functions` is given.
   GradientBuilder(const Scope& scope, const std::vector<Output>& inputs,
-                  const GradientBuildOptions& options, bool stop_at_inputs = false)
+                  const GradientBuildOptions& options, bool stop_at_inputs = false,
+                  FunctionGradients* functions = nullptr)
       : scope_(scope),
         options_(options),
-        registry_(options.registry != nullptr ? *options.registry : GradientRegistry::Global()) {
+        registry_(options.registry != nullptr ? *options.registry : GradientRegistry::Global()),
+        functions_(functions) {
     for (const Output& input : inputs) {
       NodeState& state = states_[input.node()];
       state.reached = true;
@@ -108,7 +110,7 @@ class GradientBuilder {
     stops_.insert(options.stop_gradients.begin(), options.stop_gradients.end());
   }
 
-  // Returns slices of the gradients of inputs where it can. To be called before Run.
+  // Requests slices for the gradients of `inputs` where possible. Must be called before Run.
   void WantSlices(const std::vector<Output>& inputs) {
     wants_slices_.insert(inputs.begin(), inputs.end());
   }
@@ -124,8 +126,8 @@ class GradientBuilder {
   }
   absl::Status Run(const std::vector<Output>& outputs, const std::vector<Output>& inputs,
                    const std::vector<Output>* grad_inputs, std::vector<SparseGradient>* gradients) {
-    // The last first: gradients of separate outputs are recorded in the order of the outputs, as
-    // TensorFlow's are, since nodes are propagated in the reverse order.
+    // Visits the last output first. Propagation goes through the nodes in reverse, so it adds
+    // gradients of separate outputs in the order of the outputs, as in TensorFlow.
     for (auto output = outputs.rbegin(); output != outputs.rend(); ++output) Visit(output->node());
     for (const Output& input : inputs) {
       if (!options_.inputs_must_be_reached || states_[input.node()].visited) continue;
@@ -136,7 +138,12 @@ class GradientBuilder {
     WantSlicesOfCopies();
     PrepareRecomputation(outputs, inputs);
     for (size_t i = 0; i < outputs.size(); ++i) {
-      if (!IsDifferentiable(outputs[i].type(), options_)) continue;
+      // The gradient of a handle is the gradient of its variable.
+      const bool is_handle = grad_inputs != nullptr && BaseType(outputs[i].type()) == DT_RESOURCE;
+      if (!is_handle && !IsDifferentiable(outputs[i].type(), options_)) continue;
+      if (grad_inputs == nullptr && BaseType(outputs[i].type()) == DT_VARIANT) {
+        return errors::InvalidArgument("output ", i, " is a variant, whose gradient must be given");
+      }
       AddTerm(outputs[i], grad_inputs != nullptr ? (*grad_inputs)[i]
                                                  : Output(ops::OnesLike(scope_, outputs[i])));
     }
@@ -162,10 +169,10 @@ class GradientBuilder {
   }
 
  private:
-  // Appends `last` and those of its transitive inputs that are reached from an input of the
-  // gradient to order_, in topological order.
+  // Appends `last` and its transitive inputs that depend on an input of the gradient to order_, in
+  // topological order.
   void Visit(const Node* last) {
-    // The current path, with the next source of each node.
+    // The current path, with the index of the next source of each node.
     std::vector<std::pair<const Node*, int>> path;
     const auto enter = [&](const Node* node) {
       bool& visited = states_[node].visited;
@@ -183,14 +190,14 @@ class GradientBuilder {
         continue;
       }
       const Node* const source = node->sources()[next].node;
-      // A new source is entered first, and checked again when its own sources have been visited.
+      // A new source is entered first, and checked again after its own sources have been visited.
       if (enter(source)) continue;
       if (states_[source].reached) state.reached = true;
       ++path.back().second;
     }
   }
 
-  // Prepares recomputation if the options ask for it. Without it, all forward tensors are kept.
+  // Prepares recomputation if the options request it. Otherwise all forward tensors are kept.
   void PrepareRecomputation(const std::vector<Output>& outputs, const std::vector<Output>& inputs) {
     if (options_.checkpoints.empty() && !options_.automatic_checkpoints) return;
     absl::flat_hash_set<const Node*> kept;
@@ -204,19 +211,18 @@ class GradientBuilder {
     recomputation_.emplace(scope_, order_, std::move(kept));
   }
 
-  // Returns the scope of the gradient of a node. Names of nodes are unique, and so are those of
-  // their scopes.
+  // Returns the scope for the gradient of a node. Scope names are unique because node names are.
   Scope ScopeOf(const Node& node) const {
     return options_.plain_names ? scope_ : internal::SubScopeOfUnusedName(scope_, node.name());
   }
 
   // ---- Slices ----
 
-  // Identity and ReadVariableOp have the gradient of their input.
+  // The gradient of the output of Identity or ReadVariableOp is also the gradient of the input.
   static bool IsCopy(const Node& node) {
     return node.type_string() == "Identity" || node.type_string() == "ReadVariableOp";
   }
-  // Adds the copies of inputs whose gradients may be slices.
+  // Adds to wants_slices_ the copies of the tensors in it.
   void WantSlicesOfCopies() {
     if (wants_slices_.empty()) return;
     for (const Node* node : order_) {
@@ -225,7 +231,8 @@ class GradientBuilder {
       }
     }
   }
-  // If the gradient of a copy is slices, adds them to those of its input and returns true.
+  // If the gradient of a copy is slices, adds them to the slices of the copy's input and returns
+  // true.
   bool PassSlices(const Node& node) {
     if (wants_slices_.empty() || !IsCopy(node)) return false;
     const Output copy(&node, 0);
@@ -233,14 +240,14 @@ class GradientBuilder {
     if (it == slices_.end() || stops_.contains(copy) || !TermsOf(copy).empty()) return false;
     const absl::StatusOr<GradientFunction> function = registry_.Find(node.type_string());
     if (!function.ok() || *function == nullptr) return false;
-    // The copy may be an input, too, and keeps its slices.
+    // Copies the slices instead of moving them, because the copy may also be an input.
     const std::vector<IndexedSlices> slices = it->second;
     std::vector<IndexedSlices>& of_source = slices_[Operation(&node).input(0)];
     of_source.insert(of_source.end(), slices.begin(), slices.end());
     return true;
   }
-  // If the node gathers rows of a tensor whose gradient may be slices, adds the rows of `dy` to
-  // them and returns true.
+  // If the node gathers rows of a tensor whose gradient may be slices, adds the rows of `dy` to the
+  // slices and returns true.
   absl::StatusOr<bool> AddSlices(const Node& node, const Output& dy) {
     if (wants_slices_.empty() || IsNoGradient(dy)) return false;
     const std::string& op = node.type_string();
@@ -262,7 +269,7 @@ class GradientBuilder {
     const Output indices = Operation(&node).input(1);
     IndexedSlices slices;
     slices.dense_shape = op == "ResourceGather"
-                             ? OpRecorder(scope, "VariableShape").Input(params).Finish().output(0)
+                             ? OpBuilder(scope, "VariableShape").Input(params).Finish().output(0)
                              : Output(ops::Shape(scope, params));
     const Output flat = gradients::Vector(scope, {-1});
     slices.indices = ops::Reshape(scope, indices, flat);
@@ -287,7 +294,7 @@ class GradientBuilder {
     return {ops::ConcatV2(scope_, values, 0), ops::ConcatV2(scope_, indices, 0),
             parts[0].dense_shape};
   }
-  // Where a tensor is needed, slices are a term like others.
+  // Converts the slices of `y` to a dense term, for readers that need a tensor.
   void MakeSlicesDense(const Output& y) {
     const auto it = slices_.find(y);
     if (it == slices_.end()) return;
@@ -310,7 +317,7 @@ class GradientBuilder {
     return terms_[first + y.index()];
   }
 
-  // Returns the gradient of `y`, whose readers have all been propagated.
+  // Returns the gradient of `y`. All readers of `y` must have been propagated.
   absl::StatusOr<Output> SumOf(const Output& y) {
     MakeSlicesDense(y);
     Terms& terms = TermsOf(y);
@@ -325,7 +332,7 @@ class GradientBuilder {
 
   // Adds the gradients of a node's inputs.
   absl::Status Propagate(const Node& node) {
-    // If no input depends on an input of the gradient, none needs a gradient.
+    // Skips the node unless one of its inputs depends on an input of the gradient.
     const bool wanted =
         std::any_of(node.sources().begin(), node.sources().begin() + node.num_inputs(),
                     [&](const Node::Source& source) { return states_[source.node].reached; });
@@ -341,13 +348,14 @@ class GradientBuilder {
       any |= !IsNoGradient(dy);
       dys.push_back(dy);
     }
-    // Inputs of an unknown op might have a gradient.
+    // With `maybe`, an output might have a gradient that was not computed.
     if (!any && !states_[&node].maybe) return absl::OkStatus();
     const absl::StatusOr<GradientFunction> function = registry_.Find(node.type_string());
     if (function.ok() && *function == nullptr) return absl::OkStatus();
-    if (!function.ok()) unknown_[node.type_string()].push_back(&node);
+    const bool calls = !function.ok() && FunctionGradients::Handles(node);
+    if (!function.ok() && !calls) unknown_[node.type_string()].push_back(&node);
     if (!unknown_.empty()) {
-      // No gradients will be returned; the nodes before may be unknown, too.
+      // No gradients will be returned. The error also names unknown ops among the node's sources.
       for (int i = 0; i < node.num_inputs(); ++i) states_[node.sources()[i].node].maybe = true;
       return absl::OkStatus();
     }
@@ -365,7 +373,17 @@ class GradientBuilder {
     std::vector<Output> dxs;
     Scope scope = ScopeOf(node);
     if (options_.colocate_gradients_with_ops) scope = scope.ColocateWith(Operation(&node));
-    GRADFLOW_RETURN_IF_ERROR((*function)(scope, Operation(forward), dys, &dxs));
+    if (calls) {
+      std::vector<bool> wanted;
+      for (const Node::Source& source : node.sources().subspan(0, node.num_inputs())) {
+        const DataType type = BaseType(source.node->output_type(source.output));
+        wanted.push_back(states_[source.node].reached &&
+                         (type == DT_RESOURCE || IsDifferentiable(type, options_)));
+      }
+      GRADFLOW_RETURN_IF_ERROR(functions().Add(scope, Operation(forward), wanted, dys, &dxs));
+    } else {
+      GRADFLOW_RETURN_IF_ERROR((*function)(scope, Operation(forward), dys, &dxs));
+    }
     GRADFLOW_RETURN_IF_ERROR(scope.status());
     if (static_cast<int>(dxs.size()) != node.num_inputs()) {
       return errors::Internal("the gradient function returned ", dxs.size(),
@@ -374,8 +392,8 @@ class GradientBuilder {
     for (int i = 0; i < node.num_inputs(); ++i) {
       const Node::Source source = node.sources()[i];
       const DataType expected = BaseType(node.input_type(i));
-      // Numbers that do not vary continuously have no gradient. That of a handle is the gradient of
-      // its variable.
+      // Values that do not vary continuously have no gradient. The gradient of a handle is the
+      // gradient of its variable.
       const bool is_handle = expected == DT_RESOURCE;
       if (gradients::IsUnknownGradient(dxs[i]) && states_[source.node].reached) {
         return errors::Unimplemented("the derivative with respect to input ", i, " is not known");
@@ -385,7 +403,7 @@ class GradientBuilder {
         continue;
       }
       if (dxs[i].type() != expected && !is_handle) {
-        // Functions may return anything for an integer input, such as an index.
+        // Gradient functions may return anything for an integer input, such as an index.
         if (DataTypeIsInteger(expected)) continue;
         return errors::Internal("the gradient function returned a gradient of type ",
                                 DataTypeString(dxs[i].type()), " for input ", i, ", expected ",
@@ -395,6 +413,11 @@ class GradientBuilder {
       if (recomputation_.has_value()) recomputation_->StartAfter(dxs[i]);
     }
     return absl::OkStatus();
+  }
+
+  FunctionGradients& functions() {
+    if (functions_ == nullptr) functions_ = &own_functions_.emplace(scope_.graph(), options_);
+    return *functions_;
   }
 
   absl::Status UnknownOps() const {
@@ -414,13 +437,16 @@ class GradientBuilder {
   NodeStates states_;
   absl::flat_hash_set<Output, OutputHash> stops_;
   std::vector<const Node*> order_;
-  // The terms of each output's gradient, one node's outputs after another's.
+  // The terms of each output's gradient. The outputs of one node are consecutive.
   std::vector<Terms> terms_;
-  // Tensors whose gradients may be slices: inputs and their copies. Those slices.
+  // Tensors whose gradients may be slices (inputs and their copies), and the slices found so far.
   absl::flat_hash_set<Output, OutputHash> wants_slices_;
   absl::flat_hash_map<Output, std::vector<IndexedSlices>, OutputHash> slices_;
   std::optional<gradients::Recomputation> recomputation_;
-  // By op: the nodes between inputs and outputs that have no gradient function.
+  // Null until a node calls functions.
+  FunctionGradients* functions_;
+  std::optional<FunctionGradients> own_functions_;
+  // The nodes between inputs and outputs that have no gradient function, by op.
   std::map<std::string, std::vector<const Node*>> unknown_;
 };
 
@@ -437,7 +463,7 @@ absl::Status CheckOutputs(const Scope& scope, absl::string_view what,
   return absl::OkStatus();
 }
 
-// Without `grad_inputs`, they are ones.
+// If `grad_inputs` is null, the gradients of the outputs are ones.
 absl::Status CheckArguments(const Scope& scope, const std::vector<Output>& outputs,
                             const std::vector<Output>& inputs,
                             const std::vector<Output>* grad_inputs,
@@ -529,6 +555,23 @@ absl::StatusOr<std::vector<Output>> AddGradientsIn(const Scope& scope,
                                                    const GradientBuildOptions& options) {
   GRADFLOW_RETURN_IF_ERROR(CheckArguments(scope, outputs, inputs, &grad_inputs, options));
   return GradientBuilder(scope, inputs, options).Run(outputs, inputs, &grad_inputs);
+}
+
+bool IsDifferentiable(DataType dtype, const GradientBuildOptions& options) {
+  const DataType base = BaseType(dtype);
+  // Variants may be lists of numbers.
+  return DataTypeIsFloating(base) || DataTypeIsComplex(base) || base == DT_VARIANT ||
+         (options.of_integers && DataTypeIsInteger(base));
+}
+
+absl::StatusOr<std::vector<Output>> AddGradientsOfFunction(const Scope& scope,
+                                                           const std::vector<Output>& ys,
+                                                           const std::vector<Output>& xs,
+                                                           const std::vector<Output>& dys,
+                                                           const GradientBuildOptions& options,
+                                                           FunctionGradients* functions) {
+  return GradientBuilder(UnusedSubScope(scope), xs, options, /*stop_at_inputs=*/true, functions)
+      .Run(ys, xs, &dys);
 }
 
 absl::Status DifferentiateFormula(const Scope& scope, const std::vector<Output>& inputs,

@@ -11,7 +11,7 @@ namespace gradflow {
 namespace gradients {
 namespace {
 
-// Images of integers have no gradient.
+// Integer images have no gradient.
 bool IsFloating(const Output& x) { return DataTypeIsFloating(x.type()); }
 
 // The numbers of rows and columns of images, as a vector.
@@ -34,7 +34,7 @@ typename Op::Attrs ResizeAttrsOf(const ResizeOptions& options) {
       .HalfPixelCenters(options.half_pixel_centers);
 }
 
-// Resizing is linear. The gradient op takes the images for their shape.
+// Resizing is linear. The gradient op takes the images only for their shape.
 template <typename Gradient>
 absl::Status GradientOfResize(const Scope& scope, const Operation& op,
                               const std::vector<Output>& dy, std::vector<Output>* dx) {
@@ -45,7 +45,7 @@ absl::Status GradientOfResize(const Scope& scope, const Operation& op,
   }
   return NoGradientForTheRest(scope, op, dx);
 }
-// The adjoint of the gradient is resizing, which makes floats.
+// The adjoint of the gradient op is the resize op, which returns floats.
 template <typename Resize>
 absl::Status GradientOfResizeGrad(const Scope& scope, const Operation& op,
                                   const std::vector<Output>& dy, std::vector<Output>* dx) {
@@ -74,7 +74,7 @@ absl::Status GradientOfResizeNearestGrad(const Scope& scope, const Operation& op
                                            ResizeAttrsOf<ops::ResizeNearestNeighbor>(options)));
   return NoGradientForTheRest(scope, op, dx);
 }
-// The gradient op has float images alone.
+// The gradient op only supports float images.
 absl::Status GradientOfScaleAndTranslate(const Scope& scope, const Operation& op,
                                          const std::vector<Output>& dy, std::vector<Output>* dx) {
   std::string kernel_type;
@@ -104,7 +104,7 @@ absl::Status GradientOfScaleAndTranslateGrad(const Scope& scope, const Operation
                              ops::ScaleAndTranslate::KernelType(kernel_type).Antialias(antialias)));
   return NoGradientForTheRest(scope, op, dx);
 }
-// Crops are linear in the image, and between pixels differentiable by the boxes.
+// Crops are linear in the image. Between pixels, they are differentiable with respect to the boxes.
 absl::Status GradientOfCropAndResize(const Scope& scope, const Operation& op,
                                      const std::vector<Output>& dy, std::vector<Output>* dx) {
   std::string method;
@@ -117,14 +117,14 @@ absl::Status GradientOfCropAndResize(const Scope& scope, const Operation& op,
                                            ops::CropAndResizeGradImage::Method(method));
   }
   *dx = {by_image, NoGradient()};
-  // Nearest pixels are constant by the boxes almost everywhere.
+  // With nearest neighbors, crops are constant in the boxes almost everywhere.
   if (method == "bilinear") {
     (*dx)[1] = ops::CropAndResizeGradBoxes(scope, dy[0], image, op.input(1), op.input(2));
   }
   return NoGradientForTheRest(scope, op, dx);
 }
 
-// The adjoint of the gradient is the crop.
+// The adjoint of the gradient op is the crop.
 absl::Status GradientOfCropAndResizeGradImage(const Scope& scope, const Operation& op,
                                               const std::vector<Output>& dy,
                                               std::vector<Output>* dx) {
@@ -143,15 +143,15 @@ absl::Status GradientOfCropAndResizeGradImage(const Scope& scope, const Operatio
 
 // ---- Colors ----
 
-// Formulas of pixels, whose channels are the last dimension.
+// Formulas of pixels. Channels are the last dimension.
 std::vector<Output> ImageChannels(const Scope& scope, const Output& pixels) {
   return ops::Unpack(scope, pixels, 3, ops::Unpack::Axis(-1)).output;
 }
 Output Pixels(const Scope& scope, const std::vector<Output>& channels) {
   return ops::Pack(scope, channels, ops::Pack::Axis(-1));
 }
-// Ties make red the greatest channel and blue the least, as in TensorFlow. Gray has no hue, and
-// black no saturation.
+// If channels are equal, red counts as the greatest and blue as the least channel, as in
+// TensorFlow. The hue of gray and the saturation of black are 0.
 Output ToHsv(const Scope& s, const Output& rgb) {
   const std::vector<Output> c = ImageChannels(s, rgb);
   const Output &r = c[0], &g = c[1], &b = c[2];
@@ -209,7 +209,7 @@ absl::Status GradientOfConversion(const Scope& scope, const Operation& op,
   };
   return DifferentiateFormula(scope, {op.input(0)}, formula, dy, dx);
 }
-// Adjustments are computed in float: kAdjust(scope, images, factor).
+// Adjustments are computed in float by kAdjust(scope, images, factor).
 template <Output (*kAdjust)(const Scope& scope, const Output& images, const Output& factor)>
 absl::Status GradientOfAdjustment(const Scope& scope, const Operation& op,
                                   const std::vector<Output>& dy, std::vector<Output>* dx) {
@@ -238,7 +238,7 @@ Output AdjustContrast(const Scope& s, const Output& images, const Output& factor
 
 // ---- Projections ----
 
-// Moves the gradients back by the inverse transforms, as TensorFlow does. This is the derivative
+// Moves the gradients back by the inverse transforms, like TensorFlow. This equals the derivative
 // where the transforms move pixels to pixels.
 template <typename Op>
 absl::Status GradientOfProjection(const Scope& scope, const Operation& op,
@@ -248,7 +248,7 @@ absl::Status GradientOfProjection(const Scope& scope, const Operation& op,
   GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "interpolation", &interpolation));
   GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "fill_mode", &fill_mode));
   if (IsFloating(op.input(0))) {
-    // Matrices [[a0, a1, a2], [b0, b1, b2], [c0, c1, 1]].
+    // The matrices are [[a0, a1, a2], [b0, b1, b2], [c0, c1, 1]].
     const Output flat = ops::Reshape(scope, op.input(1), Vector(scope, {-1, 8}));
     const Output ones = ops::OnesLike(
         scope, ops::Slice(scope, flat, Vector(scope, {0, 0}), Vector(scope, {-1, 1})));

@@ -1,4 +1,4 @@
-// Gradients of the ops of ops/io: files have none.
+// Gradients of the ops of ops/io: file operations have no gradient.
 #include "gradflow/gradients/gradient_registry.h"
 
 namespace gradflow {

@@ -1,4 +1,5 @@
-// Gradients of the ops of ops/linalg.
+// Gradients of the ops of ops/linalg. A^H is the conjugate transpose of a matrix A, and dA is its
+// gradient.
 #include "gradflow/gradients/linalg.h"
 
 #include <cstdint>
@@ -15,7 +16,7 @@ Output MatrixProduct(const Scope& scope, const Output& a, bool adjoint_a, const 
                      bool adjoint_b) {
   return ops::BatchMatMulV2(scope, a, b, ops::BatchMatMulV2::AdjX(adjoint_a).AdjY(adjoint_b));
 }
-// Exchanges the last two dimensions.
+// Transposes the last two dimensions and conjugates.
 Output AdjointOf(const Scope& scope, const Output& a) {
   const Output rank = ops::Rank(scope, a);
   const Output axes = ops::ConcatV2(
@@ -26,7 +27,7 @@ Output AdjointOf(const Scope& scope, const Output& a) {
   return ops::ConjugateTranspose(scope, a, axes);
 }
 
-// Sums over the dimensions of batches along which `x` was broadcast.
+// Sums over the batch dimensions along which `x` was broadcast.
 Output SumBatches(const Scope& scope, const Output& gradient, const Output& x,
                   const Output& other) {
   const Output shape = ops::Shape(scope, x);
@@ -39,26 +40,26 @@ Output SumBatches(const Scope& scope, const Output& gradient, const Output& x,
   const auto axes = ops::BroadcastGradientArgs(scope, batch(x), batch(other));
   return ops::Reshape(scope, ops::Sum(scope, gradient, axes.r0), shape);
 }
-// A X = B: dB = A^-H dX and dA = -dB X^H. With the adjoint of A, dA = -X dB^H.
+// A X = B: dB = A^-H dX and dA = -dB X^H. If `adjoint`, A^H X = B: dA = -X dB^H.
 Output SolveGradient(const Scope& scope, bool adjoint, const Output& x, const Output& db) {
   return ops::Neg(scope, adjoint ? MatrixProduct(scope, x, false, db, true)
                                  : MatrixProduct(scope, db, false, x, true));
 }
-// The triangle of a square matrix that `lower` names, with the diagonal.
+// The lower or upper triangle of a square matrix, with the diagonal.
 Output Triangle(const Scope& scope, bool lower, const Output& a) {
   const auto all = static_cast<int64_t>(-1);
   const auto none = static_cast<int64_t>(0);
   return ops::MatrixBandPart(scope, a, lower ? all : none, lower ? none : all);
 }
-// A = L L^H: dA = L^-H P L^-1, made symmetric, where P is the lower triangle of L^H dL with half of
-// its diagonal.
+// A = L L^H: dA = L^-H P L^-1, made symmetric. P is the lower triangle of L^H dL with its diagonal
+// halved.
 Output CholeskyGradient(const Scope& scope, const Output& l, const Output& dl) {
   const Output half = Scalar(scope, l.type(), 0.5);
   const Output product = Triangle(scope, true, MatrixProduct(scope, l, true, dl, false));
   const Output diagonal = ops::Mul(scope, half, ops::MatrixDiagPart(scope, product));
   const Output p = ops::MatrixSetDiag(scope, product, diagonal);
   const auto solve = ops::MatrixTriangularSolve::Lower(true).Adjoint(true);
-  // L^-H P, and then (L^-H P L^-1)^H = L^-H (L^-H P)^H.
+  // First L^-H P, then (L^-H P L^-1)^H = L^-H (L^-H P)^H.
   const Output left = ops::MatrixTriangularSolve(scope, l, p, solve);
   const Output adjoint = ops::MatrixTriangularSolve(scope, l, AdjointOf(scope, left), solve);
   const Output sum = ops::Add(scope, adjoint, AdjointOf(scope, adjoint));
@@ -67,8 +68,8 @@ Output CholeskyGradient(const Scope& scope, const Output& l, const Output& dl) {
 
 namespace {
 
-// The product of two matrices, each transposed or not: of real numbers by MatMul, and by
-// BatchMatMulV2, which conjugates what it transposes, for batches.
+// The product of two matrices, each optionally transposed. Single matrices use MatMul. Batches use
+// BatchMatMulV2, which also conjugates the transposed factors.
 Output Product(const Scope& scope, bool batches, const Output& a, bool transpose_a, const Output& b,
                bool transpose_b) {
   if (batches) {
@@ -77,7 +78,8 @@ Output Product(const Scope& scope, bool batches, const Output& a, bool transpose
   return ops::MatMul(scope, a, b, ops::MatMul::TransposeA(transpose_a).TransposeB(transpose_b));
 }
 
-// For y = op(a) op(b). MatMul transposes without conjugation, so its factors are conjugated first.
+// Appends the gradients of the factors of y = a b, each optionally transposed. MatMul does not
+// conjugate the factors that it transposes, so GradientOfMatMul() passes conjugated factors.
 absl::Status AppendProducts(const Scope& scope, bool batches, const Output& a, bool transposed_a,
                             const Output& b, bool transposed_b, const Output& dy,
                             std::vector<Output>* dx) {
@@ -126,9 +128,9 @@ absl::Status GradientOfCross(const Scope& scope, const Operation& op, const std:
   return scope.status();
 }
 
-// ---- Inverses and solutions. A^H is the conjugate transpose of A ----
+// ---- Inverses and solutions ----
 
-// Y = A^-1: dA = -Y^H dY Y^H. Of the inverse of A^H: dA = -Y dY^H Y.
+// Y = A^-1: dA = -Y^H dY Y^H. If adjoint, Y = A^-H: dA = -Y dY^H Y.
 absl::Status GradientOfMatrixInverse(const Scope& scope, const Operation& op,
                                      const std::vector<Output>& dy, std::vector<Output>* dx) {
   bool adjoint = false;
@@ -148,10 +150,11 @@ absl::Status GradientOfMatrixDeterminant(const Scope& scope, const Operation& op
   dx->push_back(ops::Mul(scope, scalars, inverse));
   return scope.status();
 }
-// Outputs s, the sign, and log|det A|. With d = tr(A^-1 dA), log|det A| changes by the real part of
-// d, and s by i s times its imaginary part, which is 0 for real matrices. dA = g A^-H, where g is
-// dlog for real matrices. For complex ones, g has the real part of dlog, since log|det A| is real,
-// and the imaginary part of ds conj(s).
+// The outputs are the sign s and log|det A|. If A changes by D, let d = tr(A^-1 D). Then log|det A|
+// changes by the real part of d, and s changes by i s times the imaginary part of d, which is 0 for
+// real matrices. The gradient is dA = g A^-H, where g is dlog for real matrices. For complex
+// matrices, the real part of g is the real part of dlog, because log|det A| is real, and the
+// imaginary part of g is the imaginary part of ds conj(s).
 absl::Status GradientOfLogMatrixDeterminant(const Scope& scope, const Operation& op,
                                             const std::vector<Output>& dy,
                                             std::vector<Output>* dx) {
@@ -165,7 +168,7 @@ absl::Status GradientOfLogMatrixDeterminant(const Scope& scope, const Operation&
   }
   Output g = dy[1];
   if (is_complex) {
-    // Twice these parts.
+    // Twice the real part of g plus twice its imaginary part.
     Output parts;
     if (has_log) parts = ops::Add(scope, g, Conjugate(scope, g));
     if (has_sign) {
@@ -213,7 +216,7 @@ absl::Status GradientOfCholesky(const Scope& scope, const Operation& op,
 }
 
 // A = V diag(e) V^H: dA = V (diag(de) + F * (V^H dV)) V^H, where F_ij = 1 / (e_j - e_i) off the
-// diagonal. The op reads the lower triangle, which gets the gradient of both.
+// diagonal. The op reads only the lower triangle, which gets the gradient of both triangles.
 absl::Status GradientOfSelfAdjointEigV2(const Scope& scope, const Operation& op,
                                         const std::vector<Output>& dy, std::vector<Output>* dx) {
   bool compute_v = true;

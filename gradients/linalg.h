@@ -1,4 +1,4 @@
-// Parts of the gradients of matrix ops. Not for users.
+// Helpers for the gradients of matrix ops. Internal.
 #ifndef GRADFLOW_GRADIENTS_LINALG_H_
 #define GRADFLOW_GRADIENTS_LINALG_H_
 
@@ -7,18 +7,18 @@
 
 namespace gradflow::gradients {
 
-// The products of batches of matrices, each of which may be replaced by its adjoint.
+// The product of batches of matrices. Each factor may be replaced by its adjoint.
 Output MatrixProduct(const Scope& scope, const Output& a, bool adjoint_a, const Output& b,
                      bool adjoint_b);
-// The adjoints of matrices: transposed and conjugated.
+// The adjoints (conjugate transposes) of matrices.
 Output AdjointOf(const Scope& scope, const Output& a);
 // The upper or lower triangle of matrices, with the diagonal.
 Output Triangle(const Scope& scope, bool lower, const Output& a);
-// Sums the gradient of matrices `x` over the dimensions of batches along which x was broadcast.
+// Sums the gradient of matrices `x` over the batch dimensions along which x was broadcast.
 Output SumBatches(const Scope& scope, const Output& gradient, const Output& x, const Output& other);
-// The gradient of A, where A X = B or A^H X = B, and `db` is the gradient of B.
+// The gradient of A, where A X = B, or A^H X = B if `adjoint`. `db` is the gradient of B.
 Output SolveGradient(const Scope& scope, bool adjoint, const Output& x, const Output& db);
-// The gradient of A = L L^H, where `dl` is that of L.
+// The gradient of A = L L^H, where `dl` is the gradient of L.
 Output CholeskyGradient(const Scope& scope, const Output& l, const Output& dl);
 
 }  // namespace gradflow::gradients

@@ -1,5 +1,5 @@
-// Gradients of the ops of ops/math. The formulas are the derivatives in the comments or plain from
-// the code; `x` and `y` are the op's inputs or its result.
+// Gradients of the ops of ops/math. Comments give the derivative where the code does not show it;
+// `x` and `y` are the inputs or the result of the op.
 #include <cmath>
 #include <initializer_list>
 #include <string>
@@ -18,7 +18,7 @@ constexpr double kPi = 3.14159265358979323846;
 
 // ---- Functions of one number ----
 
-// Returns the gradient of x, given x, the result y and the gradient dy of y. x and y are
+// Returns the gradient of x, given x, the result y and the gradient dy of y. x and y are already
 // conjugated.
 using UnaryGradient = Output (*)(const Scope& s, const Output& x, const Output& y,
                                  const Output& dy);
@@ -33,7 +33,6 @@ GradientFunction Unary(UnaryGradient gradient) {
   };
 }
 
-// dy * slope, where slope is computed only after dy is known: as the forward pass runs without it.
 Output Times(const Scope& s, const Output& dy, const Output& slope) {
   return ops::Mul(s, dy, slope);
 }
@@ -46,7 +45,7 @@ Output OnePlusSquare(const Scope& s, const Output& x) {
   return ops::Add(s, Like(s, x, 1), ops::Square(s, x));
 }
 
-// f(x) / x for an odd function f of slope 1 at 0, halved there: 0.5 at 0.
+// f(x) / x for a function f with f(0) = 0 and slope 0.5 at 0.
 Output OverX(const Scope& s, const Output& x, const Output& f) {
   const Output is_zero = ops::Equal(s, x, Like(s, x, 0));
   const Output safe = ops::SelectV2(s, is_zero, ops::OnesLike(s, x), x);
@@ -169,7 +168,7 @@ const UnaryRow kUnary[] = {
 
 // ---- Complex numbers ----
 
-// The sign s = z / |z| of a complex number z turns with z, and does not change along s:
+// The sign s = z / |z| of a complex number z changes with the angle of z, but not with |z|:
 //   dz = (dy - s Re(conj(s) dy)) / |z|, and 0 where z is 0
 absl::Status GradientOfSign(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
                             std::vector<Output>* dx) {
@@ -216,7 +215,7 @@ absl::Status GradientOfComplexAbs(const Scope& scope, const Operation& op,
   dx->push_back(ops::Mul(scope, g, ops::Sign(scope, op.input(0))));
   return scope.status();
 }
-// The angle of z has the derivatives (-y, x) / |z|^2 = i z / |z|^2 = i / conj(z).
+// The angle of z = x + iy has the derivatives (-y, x) / |z|^2 = i z / |z|^2 = i / conj(z).
 absl::Status GradientOfAngle(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
                              std::vector<Output>* dx) {
   const Output ig = ops::Complex(scope, Scalar(scope, dy[0].type(), 0), dy[0],
@@ -251,7 +250,7 @@ absl::Status GradientOfMul(const Scope& scope, const Operation& op, const std::v
   return Broadcast(scope, op, ops::Mul(scope, dy[0], Conjugate(scope, op.input(1))),
                    ops::Mul(scope, Conjugate(scope, op.input(0)), dy[0]), dx);
 }
-// dx = dy / y, and d(x / y)/dy = -(x / y) / y.
+// dx = dy / y; the derivative of x / y with respect to y is -(x / y) / y.
 template <typename Divide>
 absl::Status GradientOfDivision(const Scope& scope, const Operation& op,
                                 const std::vector<Output>& dy, std::vector<Output>* dx) {
@@ -265,13 +264,13 @@ absl::Status GradientOfMulNoNan(const Scope& scope, const Operation& op,
   return Broadcast(scope, op, ops::MulNoNan(scope, dy[0], Conjugate(scope, op.input(1))),
                    ops::MulNoNan(scope, Conjugate(scope, op.input(0)), dy[0]), dx);
 }
-// x - floor(x / y) * y.
+// z = x - floor(x / y) * y.
 absl::Status GradientOfFloorMod(const Scope& scope, const Operation& op,
                                 const std::vector<Output>& dy, std::vector<Output>* dx) {
   const Output quotient = ops::FloorDiv(scope, op.input(0), op.input(1));
   return Broadcast(scope, op, dy[0], ops::Neg(scope, ops::Mul(scope, dy[0], quotient)), dx);
 }
-// x - truncate(x / y) * y. The quotient (x - z) / y is a whole number but for its rounding.
+// z = x - truncate(x / y) * y. The quotient (x - z) / y is an integer except for rounding.
 absl::Status GradientOfTruncateMod(const Scope& scope, const Operation& op,
                                    const std::vector<Output>& dy, std::vector<Output>* dx) {
   const Output multiple = ops::Sub(scope, op.input(0), op.output(0));
@@ -287,7 +286,7 @@ absl::Status GradientOfSquaredDifference(const Scope& scope, const Operation& op
   return Broadcast(scope, op, g, ops::Neg(scope, g), dx);
 }
 
-// Passes dy on to x where `chosen` is true, and to y elsewhere.
+// Passes dy to x where `chosen` is true, and to y elsewhere.
 absl::Status Choose(const Scope& scope, const Operation& op, const Output& chosen, const Output& dy,
                     std::vector<Output>* dx) {
   const Output zero = ops::ZerosLike(scope, dy);
@@ -303,7 +302,8 @@ absl::Status GradientOfMinimum(const Scope& scope, const Operation& op,
   return Choose(scope, op, ops::LessEqual(scope, op.input(0), op.input(1)), dy[0], dx);
 }
 
-// dx = dy * y * x^(y - 1), and dy = dy * x^y * log(x), which is 0 where x is not positive.
+// With the gradient g of the result, the gradient of x is g * y * x^(y - 1), and the gradient of y
+// is g * x^y * log(x). The gradient of y is 0 where a real x is not positive or a complex x is 0.
 absl::Status GradientOfPow(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
                            std::vector<Output>* dx) {
   const Output x = Conjugate(scope, op.input(0));
@@ -330,7 +330,7 @@ absl::Status GradientOfAtan2(const Scope& scope, const Operation& op, const std:
   return Broadcast(scope, op, ops::Mul(scope, x, g), ops::Neg(scope, ops::Mul(scope, y, g)), dx);
 }
 
-// 1 where x is not 0, else 0.
+// 1 where x is not 0, otherwise 0.
 Output IsNotZero(const Scope& scope, const Output& x) {
   return ops::Cast(scope, ops::NotEqual(scope, x, Scalar(scope, x.type(), 0)), BaseType(x.type()));
 }
@@ -364,9 +364,11 @@ absl::Status GradientOfXdivy(const Scope& scope, const Operation& op, const std:
                    ops::Mul(scope, Conjugate(scope, partial_y), dy[0]), dx);
 }
 
-// ---- Special functions of several numbers, by their last argument where no other is known ----
+// ---- Special functions of several numbers ----
+//
+// Many have a known derivative only with respect to the last input.
 
-// P(a, x): the density of the gamma distribution by x.
+// The derivative of P(a, x) with respect to x: the density of the gamma distribution.
 Output GammaDensity(const Scope& scope, const Output& a, const Output& x) {
   const Output one = Scalar(scope, a.type(), 1);
   const Output log_power = ops::Xlogy(scope, ops::Sub(scope, a, one), x);
@@ -398,7 +400,8 @@ absl::Status GradientOfPolygamma(const Scope& scope, const Operation& op,
   const Output next = ops::Polygamma(scope, ops::Add(scope, a, Scalar(scope, a.type(), 1)), x);
   return Broadcast(scope, op, UnknownGradient(), ops::Mul(scope, dy[0], next), dx);
 }
-// The density of the beta distribution by x. a and b have the shape of x or are scalars.
+// The derivative with respect to x: the density of the beta distribution. a and b have the shape of
+// x or are scalars.
 absl::Status GradientOfBetainc(const Scope& scope, const Operation& op,
                                const std::vector<Output>& dy, std::vector<Output>* dx) {
   const Output a = op.input(0);
@@ -442,7 +445,8 @@ absl::Status GradientOfTanhGrad(const Scope& scope, const Operation& op,
   *dx = {ops::Mul(scope, dy[0], slope), ops::TanhGrad(scope, y, dy[0])};
   return scope.status();
 }
-// The ops below take conj(y), so that the gradient of y takes conj(dy).
+// The following three ops are functions of conj(y), so the gradient of y contains conj(dy).
+
 // ReciprocalGrad(y, g) = -g conj(y)^2.
 absl::Status GradientOfReciprocalGrad(const Scope& scope, const Operation& op,
                                       const std::vector<Output>& dy, std::vector<Output>* dx) {
@@ -489,7 +493,7 @@ absl::Status GradientOfSelectV2(const Scope& scope, const Operation& op,
          SumToShapeOf(scope, ops::SelectV2(scope, op.input(0), zero, dy[0]), op.input(2), z)};
   return scope.status();
 }
-// Where the value is below min or above max, the bound gets the gradient. Of complex numbers only
+// Where the value is below min or above max, the bound gets the gradient. For complex numbers, only
 // the real parts count.
 absl::Status GradientOfClipByValue(const Scope& scope, const Operation& op,
                                    const std::vector<Output>& dy, std::vector<Output>* dx) {
@@ -518,7 +522,7 @@ absl::Status GradientOfAddN(const Scope& scope, const Operation& op, const std::
   return scope.status();
 }
 
-// The shape of the input of a reduction with 1 for each reduced dimension.
+// The shape of a reduction's input, with 1 for each reduced dimension.
 Output KeptShape(const Scope& scope, const Operation& op) {
   const Output x = op.input(0);
   const Output shape = ops::Shape(scope, x);
@@ -527,12 +531,12 @@ Output KeptShape(const Scope& scope, const Operation& op) {
       scope,
       ops::FloorMod(scope, ops::Add(scope, ops::Cast(scope, op.input(1), DT_INT32), rank), rank),
       Vector(scope, {-1}));
-  // Takes the ones for the axes, and the sizes of the shape for the rest.
+  // DynamicStitch overwrites the sizes at the axes with ones.
   const Output all = ops::Range(scope, 0, rank, 1);
   const Output ones = ops::OnesLike(scope, axes);
   return ops::DynamicStitch(scope, {all, axes}, {shape, ones});
 }
-// Broadcasts what a reduction's result is to its input.
+// Broadcasts the result of a reduction, or a value of its shape, to the shape of the input.
 Output Spread(const Scope& scope, const Operation& op, const Output& value) {
   return ops::BroadcastTo(scope, ops::Reshape(scope, value, KeptShape(scope, op)),
                           ops::Shape(scope, op.input(0)));
@@ -546,7 +550,7 @@ absl::Status GradientOfSum(const Scope& scope, const Operation& op, const std::v
 absl::Status GradientOfMean(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
                             std::vector<Output>* dx) {
   const DataType dtype = BaseType(op.input_type(0));
-  // The number of elements of a result may exceed the largest number of half.
+  // The number of elements per result may exceed the largest half.
   const DataType wide = dtype == DT_HALF || dtype == DT_BFLOAT16 ? DT_FLOAT : dtype;
   const auto size = [&](const Output& tensor) -> Output {
     return ops::Size(scope, tensor, ops::Size::OutType(DT_INT64));
@@ -572,8 +576,8 @@ absl::Status GradientOfMinOrMax(const Scope& scope, const Operation& op,
   *dx = {ops::Mul(scope, ops::Div(scope, is_result, count), g), NoGradient()};
   return scope.status();
 }
-// The product of all other elements, as products of those before and those after: exact also where
-// elements are 0.
+// The derivative is the product of all other elements, computed from the products of the elements
+// before and after. This is exact even if elements are 0.
 absl::Status GradientOfProd(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
                             std::vector<Output>* dx) {
   const Output x = op.input(0);
@@ -585,7 +589,7 @@ absl::Status GradientOfProd(const Scope& scope, const Operation& op, const std::
   const Output others = ops::ListDiff(scope, ops::Range(scope, 0, rank, 1), axes).out;
   const Output order = ops::ConcatV2(scope, {axes, others}, 0);
   const Output shape = ops::Shape(scope, x);
-  // The reduced elements of each result lie in a column.
+  // Each column holds the reduced elements of one result.
   const Output permuted = ops::Transpose(scope, x, order);
   const Output rows = ops::Prod(scope, ops::GatherV2(scope, shape, axes, 0), 0);
   const Output columns = ops::Prod(scope, ops::GatherV2(scope, shape, others, 0), 0);
@@ -598,7 +602,7 @@ absl::Status GradientOfProd(const Scope& scope, const Operation& op, const std::
   *dx = {ops::Mul(scope, Spread(scope, op, dy[0]), back), NoGradient()};
   return scope.status();
 }
-// The norm is real, so that the imaginary part of dy does not count.
+// The norm is real: the imaginary part of dy does not count.
 absl::Status GradientOfEuclideanNorm(const Scope& scope, const Operation& op,
                                      const std::vector<Output>& dy, std::vector<Output>* dx) {
   const Output kept = KeptShape(scope, op);
@@ -638,21 +642,21 @@ absl::Status GradientOfCumprod(const Scope& scope, const Operation& op,
   return scope.status();
 }
 
-// y_i = log(sum of exp(x_j) over j up to i), so dx_j = sum of dy_i exp(x_j - y_i) over i from j on:
-// a scan in the other direction, of positive and negative dy apart, in logarithms. A dy of 0 counts
-// as a small number in both scans: their difference does not change, and the first has the
-// derivative by dy there.
+// y_i = log(sum of exp(x_j) over j up to i), so dx_j = sum of dy_i exp(x_j - y_i) over i from j on.
+// This is a scan in the other direction in logarithms, separately for positive and negative dy. A
+// dy of 0 counts as a small number in both scans. The small numbers cancel in the difference of the
+// scans, and the first scan provides the derivative with respect to this dy.
 Output CumulativeLogsumexpGradient(const Scope& scope, const ScanAttrs& attrs, const Output& x,
                                    const Output& y, const Output& axis, const Output& dy) {
   const Output zero = ops::ZerosLike(scope, dy);
   const Output minus_infinity = ops::Log(scope, zero);
   const Output is_zero = ops::Equal(scope, dy, zero);
   const Output small = Scalar(scope, dy.type(), dy.type() == DT_DOUBLE ? 0x1p-500 : 0x1p-60);
-  // `g` is not negative where `is_part` is true.
+  // `g` is nonnegative where `is_part` is true.
   const auto scan = [&](const Output& is_part, const Output& g) -> Output {
     const Output safe = ops::SelectV2(scope, is_part, g, ops::OnesLike(scope, g));
     const Output log_g = ops::SelectV2(scope, is_part, ops::Log(scope, safe), minus_infinity);
-    // Where y is -infinity, nothing has been summed.
+    // Where y is -infinity, the sum is empty.
     const Output is_empty = ops::Equal(scope, y, minus_infinity);
     const Output difference =
         ops::SelectV2(scope, is_empty, minus_infinity,
@@ -672,7 +676,7 @@ absl::Status GradientOfCumulativeLogsumexp(const Scope& scope, const Operation& 
   ScanAttrs attrs;
   GRADFLOW_RETURN_IF_ERROR(GetScanAttrs(op, &attrs));
   const DataType dtype = BaseType(op.input_type(0));
-  // The range of half is too narrow for small numbers.
+  // Half has too narrow a range for small numbers.
   const DataType wide = dtype == DT_DOUBLE ? DT_DOUBLE : DT_FLOAT;
   const auto cast = [&](const Output& tensor, DataType to) -> Output {
     return BaseType(tensor.type()) == to ? tensor : Output(ops::Cast(scope, tensor, to));
@@ -691,8 +695,8 @@ absl::Status GradientOfSegmentSum(const Scope& scope, const Operation& op,
   dx->push_back(ops::GatherV2(scope, dy[0], op.input(1), 0));
   return NoGradientForTheRest(scope, op, dx);
 }
-// Rows of dy by segment; zeros for negative ids, which the op ignores, also if there are no
-// segments.
+// Gathers the rows of dy by segment. Negative ids, which the op ignores, give zeros, even if there
+// are no segments.
 Output GatherRows(const Scope& scope, const Output& dy, const Output& ids) {
   return ops::GatherNd(scope, dy, ops::ExpandDims(scope, ids, -1),
                        ops::GatherNd::BadIndicesPolicy("IGNORE"));
@@ -732,10 +736,11 @@ absl::Status GradientOfSegmentMean(const Scope& scope, const Operation& op,
   return scope.status();
 }
 
-// The product of the other elements of a segment: without zeros, the product divided by the
-// element. With one zero, that of the rest for the zero, and 0 for the others; with more, 0 for
-// all. Reads the results of segments by `gather`, and computes sums and products over them by the
-// other functions.
+// For each element, returns the product of the other elements of its segment. If the segment has no
+// zero, this is the product of the segment divided by the element. If the segment has a single
+// zero, only the zero has a product that is not 0. If the segment has several zeros, all products
+// are 0. `gather` reads the results of segments; `sum` and `prod` compute sums and products over
+// segments.
 template <typename GatherRows, typename SumRows, typename ProdRows>
 Output ProdOfOthers(const Scope& scope, const Output& x, const GatherRows& gather,
                     const SumRows& sum, const ProdRows& prod) {
@@ -779,8 +784,8 @@ absl::Status GradientOfUnsortedSegmentProd(const Scope& scope, const Operation& 
   return NoGradientForTheRest(scope, op, dx);
 }
 
-// The gradient ops of sparse segments are linear in the gradient, and so are their own gradients:
-// the forward ops. Those of version 2 return only the rows that have a gradient.
+// The gradient ops of sparse segments are linear in the gradient, so their gradients are the
+// forward ops. Version 2 of the gradient ops returns only the rows that have a gradient.
 template <typename Forward>
 absl::Status GradientOfSparseSegmentGrad(const Scope& scope, const Operation& op,
                                          const std::vector<Output>& dy, std::vector<Output>* dx) {
@@ -799,8 +804,8 @@ absl::Status GradientOfSparseSegmentGradV2(const Scope& scope, const Operation& 
   return NoGradientForTheRest(scope, op, dx);
 }
 
-// Ops of data, indices and segment ids. Gradient is the op of the gradient, which takes the number
-// of rows of the data.
+// For ops with the inputs data, indices and segment ids. Gradient is the gradient op, which takes
+// the number of rows of the data.
 template <typename Gradient>
 absl::Status GradientOfSparseSegment(const Scope& scope, const Operation& op,
                                      const std::vector<Output>& dy, std::vector<Output>* dx) {
@@ -823,7 +828,7 @@ absl::Status GradientOfDynamicPartition(const Scope& scope, const Operation& op,
   std::vector<Output> gradients;
   for (int i = 0; i < op.num_outputs(); ++i) gradients.push_back(OrZeros(scope, op, i, dy));
   const Output rows = ops::DynamicStitch(scope, parts.outputs, gradients);
-  // Elements without a partition are none.
+  // Every element is in a partition, so the rows cover the whole input.
   *dx = {ops::Reshape(scope, rows, ops::Shape(scope, op.input(0))), NoGradient()};
   return scope.status();
 }
@@ -915,7 +920,7 @@ void Register(GradientRegistry& registry) {
   registry.Register("SparseSegmentSumGradV2", GradientOfSparseSegmentGradV2<SparseSum>);
   registry.Register("SparseSegmentMeanGradV2", GradientOfSparseSegmentGradV2<SparseMean>);
   registry.Register("SparseSegmentSqrtNGradV2", GradientOfSparseSegmentGradV2<SparseSqrtN>);
-  // With a number of segments, sorted ids are treated as unsorted ones.
+  // With an explicit number of segments, sorted ids are handled like unsorted ids.
   registry.Register("SegmentSumV2", GradientOfUnsortedSegmentSum);
   registry.Register("SegmentMinV2", GradientOfUnsortedSegmentMinOrMax);
   registry.Register("SegmentMaxV2", GradientOfUnsortedSegmentMinOrMax);

@@ -39,11 +39,11 @@ absl::Status GradientOfLeakyRelu(const Scope& scope, const Operation& op,
   return scope.status();
 }
 
-// Gradient ops are linear in their first input, the gradients. The slope of a rectifier is
-// constant almost everywhere, so that the second input has no gradient.
+// The gradient ops are linear in their first input, the gradients. The slope of a ReLU is constant
+// almost everywhere, so the second input has no gradient.
 template <typename Gradient>
-absl::Status GradientOfRectifierGrad(const Scope& scope, const Operation& op,
-                                     const std::vector<Output>& dy, std::vector<Output>* dx) {
+absl::Status ReluGradGradient(const Scope& scope, const Operation& op,
+                              const std::vector<Output>& dy, std::vector<Output>* dx) {
   *dx = {Gradient(scope, dy[0], op.input(1)), NoGradient()};
   return scope.status();
 }
@@ -55,7 +55,7 @@ absl::Status GradientOfLeakyReluGrad(const Scope& scope, const Operation& op,
   *dx = {ops::LeakyReluGrad(scope, dy[0], op.input(1), attrs), NoGradient()};
   return scope.status();
 }
-// The slope of Elu and Selu is a constant plus the output y where y < 0, else constant.
+// The slope of Elu and Selu is a constant plus the output y where y < 0, otherwise a constant.
 template <typename Gradient>
 absl::Status GradientOfEluGrad(const Scope& scope, const Operation& op,
                                const std::vector<Output>& dy, std::vector<Output>* dx) {
@@ -102,7 +102,7 @@ absl::Status GradientOfBiasAddV1(const Scope& scope, const Operation&,
   *dx = {dy[0], ops::BiasAddGrad(scope, dy[0])};
   return scope.status();
 }
-// Each element has the gradient of its channel.
+// The gradient of each element is the gradient of its channel.
 absl::Status GradientOfBiasAddGrad(const Scope& scope, const Operation& op,
                                    const std::vector<Output>& dy, std::vector<Output>* dx) {
   std::string data_format;
@@ -114,7 +114,7 @@ absl::Status GradientOfBiasAddGrad(const Scope& scope, const Operation& op,
 
 // ---- Softmax and losses ----
 
-// y = softmax(x) has dx = (dy - sum(dy y)) y, with sums along the last dimension.
+// y = softmax(x): dx = (dy - sum(dy y)) y, with sums over the last dimension.
 Output TimesSoftmaxJacobian(const Scope& scope, const Output& y, const Output& dy) {
   const Output sum = ops::Sum(scope, ops::Mul(scope, dy, y), -1, ops::Sum::KeepDims(true));
   return ops::Mul(scope, ops::Sub(scope, dy, sum), y);
@@ -137,8 +137,8 @@ Output AddPresent(const Scope& scope, const Output& a, const Output& b) {
   if (IsNoGradient(b)) return a;
   return ops::Add(scope, a, b);
 }
-// The gradient of the logits: the loss of each row has the gradient `backprop`, output 1, and that
-// is softmax less the labels.
+// The gradient of the logits. Output 0 is the loss of each row. Output 1, `backprop`, is the
+// gradient of the loss with respect to the logits: softmax minus the labels.
 Output GradientOfLogits(const Scope& scope, const Operation& op, const Output& softmax,
                         const std::vector<Output>& dy) {
   Output by_loss = NoGradient();
@@ -149,7 +149,7 @@ Output GradientOfLogits(const Scope& scope, const Operation& op, const Output& s
   if (!IsNoGradient(dy[1])) by_backprop = TimesSoftmaxJacobian(scope, softmax, dy[1]);
   return AddPresent(scope, by_loss, by_backprop);
 }
-// `backprop` assumes that each row of labels sums to 1, as TensorFlow's does.
+// `backprop` assumes that each row of labels sums to 1, as in TensorFlow.
 absl::Status GradientOfCrossEntropy(const Scope& scope, const Operation& op,
                                     const std::vector<Output>& dy, std::vector<Output>* dx) {
   const Output features = op.input(0);
@@ -169,6 +169,16 @@ absl::Status GradientOfSparseCrossEntropy(const Scope& scope, const Operation& o
                                           const std::vector<Output>& dy, std::vector<Output>* dx) {
   const Output softmax = ops::Softmax(scope, op.input(0));
   *dx = {GradientOfLogits(scope, op, softmax, dy), NoGradient()};
+  return scope.status();
+}
+// Output 1 is the gradient of the sum of the losses, which has no gradient, as in TensorFlow.
+absl::Status GradientOfCtcLoss(const Scope& scope, const Operation& op,
+                               const std::vector<Output>& dy, std::vector<Output>* dx) {
+  if (!IsNoGradient(dy[1])) {
+    return errors::Unimplemented("the second derivative of the loss is not supported");
+  }
+  *dx = {ops::Mul(scope, ops::ExpandDims(scope, dy[0], -1), op.output(1)), NoGradient(),
+         NoGradient(), NoGradient()};
   return scope.status();
 }
 absl::Status GradientOfL2Loss(const Scope& scope, const Operation& op,
@@ -194,8 +204,8 @@ absl::Status GradientOfLrn(const Scope& scope, const Operation& op, const std::v
 
 // ---- Convolutions ----
 
-// A convolution and its gradients, each of which is linear in its two tensors, and has the other
-// two as its gradients.
+// A convolution and its two gradients. Each of the three is linear in its two tensors, and the
+// other two compute its gradients.
 struct ConvOps {
   const char* forward;
   const char* input_gradient;
@@ -206,7 +216,7 @@ constexpr ConvOps kConv3D = {"Conv3D", "Conv3DBackpropInputV2", "Conv3DBackpropF
 constexpr ConvOps kDepthwise = {"DepthwiseConv2dNative", "DepthwiseConv2dNativeBackpropInput",
                                 "DepthwiseConv2dNativeBackpropFilter"};
 
-struct ConvAttrs {
+struct ForwardConvAttrs {
   std::vector<int64_t> strides;
   std::vector<int64_t> dilations;
   std::string padding;
@@ -214,14 +224,14 @@ struct ConvAttrs {
   std::string data_format;
 };
 
-// Reads an attribute that not all convolutions have.
+// Reads an attribute that only some convolutions have.
 template <typename T>
 absl::Status GetAttrIfAny(const Operation& op, absl::string_view name, T* value) {
   absl::Status status = GetAttr(op, name, value);
   return absl::IsNotFound(status) ? absl::OkStatus() : status;
 }
 
-absl::Status ReadConvAttrs(const Operation& op, ConvAttrs* attrs) {
+absl::Status ReadConvAttrs(const Operation& op, ForwardConvAttrs* attrs) {
   GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "strides", &attrs->strides));
   GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "dilations", &attrs->dilations));
   GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "padding", &attrs->padding));
@@ -229,22 +239,22 @@ absl::Status ReadConvAttrs(const Operation& op, ConvAttrs* attrs) {
   return GetAttrIfAny(op, "data_format", &attrs->data_format);
 }
 
-Output Convolve(const Scope& scope, const char* name, const ConvAttrs& attrs,
+Output Convolve(const Scope& scope, const char* name, const ForwardConvAttrs& attrs,
                 const std::vector<Output>& inputs) {
-  OpRecorder recorder(scope, name);
-  for (const Output& input : inputs) recorder.Input(input);
-  recorder.Attr("strides", attrs.strides).Attr("dilations", attrs.dilations);
-  recorder.Attr("padding", attrs.padding);
-  if (!attrs.explicit_paddings.empty()) recorder.Attr("explicit_paddings", attrs.explicit_paddings);
-  if (!attrs.data_format.empty()) recorder.Attr("data_format", attrs.data_format);
-  const Operation op = recorder.Finish();
+  OpBuilder builder(scope, name);
+  for (const Output& input : inputs) builder.Input(input);
+  builder.Attr("strides", attrs.strides).Attr("dilations", attrs.dilations);
+  builder.Attr("padding", attrs.padding);
+  if (!attrs.explicit_paddings.empty()) builder.Attr("explicit_paddings", attrs.explicit_paddings);
+  if (!attrs.data_format.empty()) builder.Attr("data_format", attrs.data_format);
+  const Operation op = builder.Finish();
   return scope.ok() ? op.output(0) : Output();
 }
 
 template <const ConvOps& kOps>
 absl::Status GradientOfConv(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
                             std::vector<Output>* dx) {
-  ConvAttrs attrs;
+  ForwardConvAttrs attrs;
   GRADFLOW_RETURN_IF_ERROR(ReadConvAttrs(op, &attrs));
   const Output x = op.input(0);
   const Output filter = op.input(1);
@@ -252,11 +262,12 @@ absl::Status GradientOfConv(const Scope& scope, const Operation& op, const std::
          Convolve(scope, kOps.filter_gradient, attrs, {x, ops::Shape(scope, filter), dy[0]})};
   return scope.status();
 }
-// Input 0 is the size of the gradient, which is linear in the filter and input 2.
+// Input 0 gives the shape of the result and has no gradient. The op is linear in the filter (input
+// 1) and in input 2.
 template <const ConvOps& kOps>
 absl::Status GradientOfConvBackpropInput(const Scope& scope, const Operation& op,
                                          const std::vector<Output>& dy, std::vector<Output>* dx) {
-  ConvAttrs attrs;
+  ForwardConvAttrs attrs;
   GRADFLOW_RETURN_IF_ERROR(ReadConvAttrs(op, &attrs));
   const Output filter = op.input(1);
   const Output shape = ops::Shape(scope, filter);
@@ -264,11 +275,11 @@ absl::Status GradientOfConvBackpropInput(const Scope& scope, const Operation& op
          Convolve(scope, kOps.forward, attrs, {dy[0], filter})};
   return scope.status();
 }
-// Input 1 is the size of the gradient, which is linear in inputs 0 and 2.
+// Input 1 gives the shape of the result and has no gradient. The op is linear in inputs 0 and 2.
 template <const ConvOps& kOps>
 absl::Status GradientOfConvBackpropFilter(const Scope& scope, const Operation& op,
                                           const std::vector<Output>& dy, std::vector<Output>* dx) {
-  ConvAttrs attrs;
+  ForwardConvAttrs attrs;
   GRADFLOW_RETURN_IF_ERROR(ReadConvAttrs(op, &attrs));
   const Output x = op.input(0);
   const Output shape = ops::Shape(scope, x);
@@ -277,10 +288,10 @@ absl::Status GradientOfConvBackpropFilter(const Scope& scope, const Operation& o
   return scope.status();
 }
 
-// The gradients of Conv are those of Conv2D or Conv3D of one batch dimension.
+// Uses the gradients of Conv2D or Conv3D with a single batch dimension.
 absl::Status GradientOfGeneralConv(const Scope& scope, const Operation& op,
                                    const std::vector<Output>& dy, std::vector<Output>* dx) {
-  ConvAttrs attrs;
+  ForwardConvAttrs attrs;
   int64_t batch_dims = 0;
   GRADFLOW_RETURN_IF_ERROR(ReadConvAttrs(op, &attrs));
   GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "batch_dims", &batch_dims));
@@ -288,7 +299,7 @@ absl::Status GradientOfGeneralConv(const Scope& scope, const Operation& op,
   const bool last = attrs.data_format == "CHANNELS_LAST";
   attrs.data_format = volumes ? (last ? "NDHWC" : "NCDHW") : (last ? "NHWC" : "NCHW");
   if (attrs.dilations.empty()) attrs.dilations.assign(attrs.strides.size(), 1);
-  // Volumes have no such attribute.
+  // Conv3D has no explicit_paddings.
   if (volumes) attrs.explicit_paddings.clear();
   const auto with_one_batch_dim = [&](const Output& x) -> Output {
     if (batch_dims == 1) return x;
@@ -310,19 +321,19 @@ absl::Status GradientOfGeneralConv(const Scope& scope, const Operation& op,
   return scope.status();
 }
 
-struct DilationAttrs {
+struct ForwardDilationAttrs {
   std::vector<int> strides;
   std::vector<int> rates;
   std::string padding;
 };
-absl::Status ReadDilation(const Operation& op, DilationAttrs* attrs) {
+absl::Status ReadDilation(const Operation& op, ForwardDilationAttrs* attrs) {
   GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "strides", &attrs->strides));
   GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "rates", &attrs->rates));
   return GetAttr(op, "padding", &attrs->padding);
 }
 absl::Status GradientOfDilation2D(const Scope& scope, const Operation& op,
                                   const std::vector<Output>& dy, std::vector<Output>* dx) {
-  DilationAttrs a;
+  ForwardDilationAttrs a;
   GRADFLOW_RETURN_IF_ERROR(ReadDilation(op, &a));
   const Output x = op.input(0);
   const Output filter = op.input(1);
@@ -330,24 +341,24 @@ absl::Status GradientOfDilation2D(const Scope& scope, const Operation& op,
          ops::Dilation2DBackpropFilter(scope, x, filter, dy[0], a.strides, a.rates, a.padding)};
   return scope.status();
 }
-// The gradients of Dilation2D move each element of out_backprop to the first of the largest sums of
-// its window, whose position is constant almost everywhere. The adjoint reads the element of `dy`
-// there: an image, or a filter if kOfFilter.
+// The gradients of Dilation2D move each element of out_backprop to the first maximum of its window.
+// The position of the maximum is constant almost everywhere. The adjoint reads the element of `dy`
+// at that position. `dy` is an image, or a filter if kOfFilter.
 template <bool kOfFilter>
 absl::Status GradientOfDilation2DBackprop(const Scope& scope, const Operation& op,
                                           const std::vector<Output>& dy, std::vector<Output>* dx) {
-  DilationAttrs a;
+  ForwardDilationAttrs a;
   GRADFLOW_RETURN_IF_ERROR(ReadDilation(op, &a));
   const Output x = op.input(0);
   const Output filter = op.input(1);
   const PartialTensorShape& size = filter.node()->output_shape(filter.index());
   if (size.unknown_rank() || size.dim_size(0) < 0 || size.dim_size(1) < 0) {
     return errors::Unimplemented(
-        "the gradient is only known if the numbers of rows and columns of the filter are known");
+        "the gradient needs a filter with a known number of rows and columns");
   }
   const std::vector<int> window = {1, static_cast<int>(size.dim_size(0)),
                                    static_cast<int>(size.dim_size(1)), 1};
-  // [batch, rows, columns, elements of the window, channels].
+  // Patches have the shape [batch, rows, columns, elements of the window, channels].
   const Output shape = ops::Shape(scope, op.input(2));
   const Output front = ops::Slice(scope, shape, Vector(scope, {0}), Vector(scope, {3}));
   const Output channels = ops::Slice(scope, shape, Vector(scope, {3}), Vector(scope, {1}));
@@ -385,7 +396,7 @@ struct PoolingAttrs {
   std::vector<int> explicit_paddings;
 };
 
-// Reads the attributes that the op has.
+// Reads the pooling attributes that the op has.
 absl::Status ReadPooling(const Operation& op, PoolingAttrs* attrs) {
   GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "padding", &attrs->padding));
   const auto read = [&](absl::string_view name, auto* value) {
@@ -409,7 +420,7 @@ absl::Status GradientOfAvgPool(const Scope& scope, const Operation& op,
       Gradient(scope, ops::Shape(scope, op.input(0)), dy[0], a.ksize, a.strides, a.padding, attrs));
   return scope.status();
 }
-// Linear in the gradients: the adjoint is the average.
+// The gradient op is linear in the gradients. Its adjoint is the average.
 template <typename Average>
 absl::Status GradientOfAvgPoolGrad(const Scope& scope, const Operation& op,
                                    const std::vector<Output>& dy, std::vector<Output>* dx) {
@@ -447,8 +458,8 @@ absl::Status GradientOfMaxPool3D(const Scope& scope, const Operation& op,
                                    a.padding, ops::MaxPool3DGrad::DataFormat(a.data_format)));
   return scope.status();
 }
-// The positions of maxima are constant almost everywhere, so gradients and their gradients are
-// linear in input 2, and each is the adjoint of the other.
+// The positions of maxima are constant almost everywhere. The gradient op and its gradient are
+// therefore linear in input 2, and each is the adjoint of the other.
 template <typename Adjoint>
 absl::Status GradientOfMaxPoolGrad(const Scope& scope, const Operation& op,
                                    const std::vector<Output>& dy, std::vector<Output>* dx) {
@@ -498,7 +509,7 @@ absl::Status GradientOfMaxPoolGradWithArgmax(const Scope& scope, const Operation
   return NoGradientForTheRest(scope, op, dx);
 }
 
-// The sequences are integers, without gradients.
+// The row and column sequences (outputs 1 and 2) are integers and have no gradients.
 absl::Status GradientOfFractionalMaxPool(const Scope& scope, const Operation& op,
                                          const std::vector<Output>& dy, std::vector<Output>* dx) {
   bool overlapping = false;
@@ -535,7 +546,7 @@ Output AverageOfWindows(const Scope& scope, const Output& sequence, const Output
   const Output sizes = column(ops::Cast(scope, ops::Sub(scope, end, begin), dtype));
   return ops::Div(scope, ops::Cast(scope, is_in, dtype), sizes);
 }
-// Linear in the gradients: the adjoint is the average over the same windows.
+// The gradient op is linear in the gradients. Its adjoint is the average over the same windows.
 absl::Status GradientOfFractionalAvgPoolGrad(const Scope& scope, const Operation& op,
                                              const std::vector<Output>& dy,
                                              std::vector<Output>* dx) {
@@ -562,7 +573,7 @@ absl::Status GradientOfGlobalNormalization(const Scope& scope, const Operation& 
   return scope.status();
 }
 
-// The derivative of the formulas of the gradient op.
+// Differentiates the formulas of the gradient op.
 absl::Status GradientOfGlobalNormalizationGrad(const Scope& scope, const Operation& op,
                                                const std::vector<Output>& dy,
                                                std::vector<Output>* dx) {
@@ -595,28 +606,28 @@ absl::Status GradientOfGlobalNormalizationGrad(const Scope& scope, const Operati
 
 // ---- Batch normalization ----
 
-struct BatchNormAttrs {
+struct ForwardBatchNormAttrs {
   float epsilon = 0;
   std::string data_format;
   bool is_training = false;
 };
 
 // Differentiates output y. In training, the gradient op reads the statistics of the batch, which
-// are reserved outputs. In inference it reads the inputs mean and variance, which have gradients,
-// too:
+// are reserved outputs. In inference, it reads the inputs mean and variance, which then also have
+// gradients:
 //   y = (x - mean) * scale * rstd + offset, where rstd = 1 / sqrt(variance + epsilon)
-//   dy/dmean = -scale * rstd, summed as the gradient of offset is
-//   dy/dvariance = -(x - mean) * scale * rstd^3 / 2, summed as the gradient of scale is
+//   dy/dmean = -scale * rstd, summed like the gradient of offset
+//   dy/dvariance = -(x - mean) * scale * rstd^3 / 2, summed like the gradient of scale
 template <typename Gradient>
 absl::Status GradientOfBatchNorm(const Scope& scope, const Operation& op,
                                  const std::vector<Output>& dy, std::vector<Output>* dx) {
-  BatchNormAttrs attrs;
+  ForwardBatchNormAttrs attrs;
   GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "epsilon", &attrs.epsilon));
   GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "data_format", &attrs.data_format));
   GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "is_training", &attrs.is_training));
   for (size_t i = 1; i < dy.size(); ++i) {
     if (IsNoGradient(dy[i])) continue;
-    return errors::Unimplemented("the gradient by output ", i, " is not known, only that by y");
+    return errors::Unimplemented("only output 0 (y) can be differentiated, not output ", i);
   }
   const auto options = typename Gradient::Attrs()
                            .Epsilon(attrs.epsilon)
@@ -658,8 +669,8 @@ void Register(GradientRegistry& registry) {
   registry.Register("Selu", GradientByOutput<ops::SeluGrad>);
   registry.Register("Softplus", GradientByInput<ops::SoftplusGrad>);
   registry.Register("Softsign", GradientByInput<ops::SoftsignGrad>);
-  registry.Register("ReluGrad", GradientOfRectifierGrad<ops::ReluGrad>);
-  registry.Register("Relu6Grad", GradientOfRectifierGrad<ops::Relu6Grad>);
+  registry.Register("ReluGrad", ReluGradGradient<ops::ReluGrad>);
+  registry.Register("Relu6Grad", ReluGradGradient<ops::Relu6Grad>);
   registry.Register("LeakyReluGrad", GradientOfLeakyReluGrad);
   registry.Register("EluGrad", GradientOfEluGrad<ops::EluGrad>);
   registry.Register("SeluGrad", GradientOfEluGrad<ops::SeluGrad>);
@@ -672,6 +683,10 @@ void Register(GradientRegistry& registry) {
   registry.Register("LogSoftmax", GradientOfLogSoftmax);
   registry.Register("SoftmaxCrossEntropyWithLogits", GradientOfCrossEntropy);
   registry.Register("SparseSoftmaxCrossEntropyWithLogits", GradientOfSparseCrossEntropy);
+  registry.Register("CTCLoss", GradientOfCtcLoss);
+  registry.Register("CTCLossV2", GradientOfCtcLoss);
+  registry.RegisterNoGradient("CTCGreedyDecoder");
+  registry.RegisterNoGradient("CTCBeamSearchDecoder");
   registry.Register("L2Loss", GradientOfL2Loss);
   registry.Register("LRN", GradientOfLrn);
   registry.Register("Conv", GradientOfGeneralConv);

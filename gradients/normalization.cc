@@ -1,5 +1,5 @@
-// Second order of normalization: the gradients of the gradient ops of batch and local response
-// normalization, as those of their formulas.
+// Second-order gradients of normalization: the gradients of the gradient ops of batch normalization
+// and local response normalization, computed from their formulas.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -19,7 +19,7 @@ struct NormGradAttrs {
   bool is_training = false;
 };
 
-// Sums over all dimensions but that of channels, and back.
+// Sums over all dimensions except the channels, and broadcasts the sums back.
 class Channels {
  public:
   explicit Channels(const std::string& data_format) {
@@ -38,7 +38,7 @@ class Channels {
   Output Mean(const Scope& scope, const Output& x) const {
     return ops::Mean(scope, x, Vector(scope, axes_));
   }
-  // A vector of channels in the shape that broadcasts.
+  // Reshapes a vector of channels so that it broadcasts to the images.
   Output Spread(const Scope& scope, const Output& channels) const {
     return ops::Reshape(scope, channels, Vector(scope, shape_));
   }
@@ -48,10 +48,11 @@ class Channels {
   std::vector<int32_t> shape_;
 };
 
-// The outputs of the gradient op, from y_backprop, x, scale, mean and variance. In training mean
-// and variance are those of x, on which the result so depends, too:
+// The outputs of the gradient op, computed from y_backprop, x, scale, mean and variance. In
+// training, mean and variance are the statistics of x, so the result also depends on x through
+// them:
 //   x_backprop = scale rstd (dy - mean(dy) - xhat mean(dy xhat)), xhat = (x - mean) rstd
-// Otherwise they are constants, and x_backprop = scale rstd dy.
+// In inference, they are inputs 3 and 4 of the gradient op, and x_backprop = scale rstd dy.
 std::vector<Output> BatchNormGradFormula(const Scope& scope, const NormGradAttrs& attrs,
                                          const std::vector<Output>& xs) {
   const Channels channels(attrs.data_format);
@@ -116,7 +117,7 @@ absl::Status GradientOfLrnGrad(const Scope& scope, const Operation& op,
     const Output depth = ops::GatherV2(s, shape, Vector(s, {3}), 0);
     const Output ones = ops::Fill(s, ops::ConcatV2(s, {depth, depth}, 0), Scalar(s, dtype, 1));
     const Output depth64 = ops::Reshape(s, ops::Cast(s, depth, DT_INT64), Vector(s, {}));
-    // The band may be wider than the matrix.
+    // Limits the width, because the band may be wider than the matrix.
     const Output width = ops::Minimum(s, ops::Const(s, radius), depth64);
     const Output band = ops::MatrixBandPart(s, ones, width, width);
     const Output flat = ops::ConcatV2(s, {Vector(s, {-1}), depth}, 0);

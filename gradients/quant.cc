@@ -1,5 +1,5 @@
-// Gradients of the ops of ops/quant: rounding counts as the identity (the straight-through
-// estimator). The gradient ops of fake quantization are linear in their first input.
+// Gradients of the ops of ops/quant. Rounding counts as the identity (straight-through estimator).
+// The gradient ops of fake quantization are linear in their first input.
 #include <cstdint>
 #include <vector>
 
@@ -11,7 +11,7 @@ namespace gradflow {
 namespace gradients {
 namespace {
 
-// The attributes of the ops of fake quantization.
+// The attributes of fake quantization ops.
 struct FakeQuantAttrs {
   int64_t num_bits = 8;
   bool narrow_range = false;
@@ -47,8 +47,8 @@ absl::Status GradientOfFakeQuantVars(const Scope& scope, const Operation& op,
   return scope.status();
 }
 
-// The gradient ops pass gradients within the range on, and sum those below it and above it. They
-// are linear in the gradients, and constant in the other inputs almost everywhere.
+// The gradient ops pass gradients within the range, and sum the gradients below and above it. They
+// are linear in the gradients and, almost everywhere, constant in the other inputs.
 absl::Status GradientOfFakeQuantArgsGradient(const Scope& scope, const Operation& op,
                                              const std::vector<Output>& dy,
                                              std::vector<Output>* dx) {
@@ -82,7 +82,7 @@ absl::Status GradientOfFakeQuantVarsGradient(const Scope& scope, const Operation
   std::vector<Output> terms;
   if (!IsNoGradient(dy[0])) terms.push_back(within(dy[0]));
   if (!IsNoGradient(dy[1]) || !IsNoGradient(dy[2])) {
-    // The middle of [min, max] lies within the nudged range, too.
+    // The middle of [min, max] also lies within the nudged range.
     const Output half = Scalar(scope, DT_FLOAT, 0.5);
     const Output middle = ops::Add(scope, ops::Mul(scope, half, min), ops::Mul(scope, half, max));
     const Output zero = Scalar(scope, DT_FLOAT, 0);
@@ -115,7 +115,7 @@ void Register(GradientRegistry& registry) {
   registry.Register(
       "FakeQuantWithMinMaxVarsPerChannelGradient",
       GradientOfFakeQuantVarsGradient<ops::FakeQuantWithMinMaxVarsPerChannelGradient>);
-  // To and from integers.
+  // These ops convert to and from integers.
   registry.RegisterNoGradient("Dequantize");
   registry.RegisterNoGradient("QuantizeV2");
 }

@@ -1,6 +1,6 @@
-// Gradients of the ops of ops/random. Gamma numbers are differentiated by the shape of their
-// distribution as quantiles: the probability of a smaller number stays the same. The numbers of
-// most ops are no functions of their inputs.
+// Gradients of the ops of ops/random. The numbers of most ops have no derivative with respect to
+// the inputs. Gamma samples are differentiated with respect to the shape parameter as quantiles:
+// the probability of a smaller number stays the same.
 #include <vector>
 
 #include "gradflow/gradients/gradient_helpers.h"
@@ -11,12 +11,13 @@ namespace gradflow {
 namespace gradients {
 namespace {
 
-// The sum over the samples of each element of alpha, whose shape the samples end with.
+// Sums over the samples of each element of alpha. The shape of the samples ends with the shape of
+// alpha.
 absl::Status GammaGradient(const Scope& scope, const Operation& op, int alpha_input,
                            const std::vector<Output>& dy, std::vector<Output>* dx) {
   const Output alpha = op.input(alpha_input);
   const DataType dtype = BaseType(alpha.type());
-  // There is no derivative in half.
+  // Computes in float, because the derivative op does not support half.
   const auto widen = [&](const Output& x) -> Output {
     return dtype == DT_HALF ? Output(ops::Cast(scope, x, DT_FLOAT)) : x;
   };
@@ -28,10 +29,11 @@ absl::Status GammaGradient(const Scope& scope, const Operation& op, int alpha_in
   dx->push_back(dtype == DT_HALF ? Output(ops::Cast(scope, sum, DT_HALF)) : sum);
   return scope.status();
 }
-// A number x = mean + stddev z of a normal distribution between bounds, by its parameters: mean and
-// stddev at fixed z, and the bounds at fixed probability of a smaller number, which is cdf:
+// A number x = mean + stddev z of a truncated normal distribution, differentiated with respect to
+// its parameters. For mean and stddev, z is fixed. For the bounds, the probability cdf of a smaller
+// number is fixed:
 //   dmin = exp((z^2 - a^2) / 2) (1 - cdf), dmax = exp((z^2 - b^2) / 2) cdf
-// where a and b are the bounds less the mean, divided by stddev. As in TensorFlow.
+// where a = (min - mean) / stddev and b = (max - mean) / stddev. As in TensorFlow.
 absl::Status GradientOfTruncatedNormal(const Scope& scope, const Operation& op,
                                        const std::vector<Output>& dy, std::vector<Output>* dx) {
   const Output x = op.output(0);
@@ -80,7 +82,13 @@ void Register(GradientRegistry& registry) {
   registry.Register("StatelessRandomGammaV2", GradientOfRandomGamma<2>);
   registry.Register("StatelessRandomGammaV3", GradientOfRandomGamma<4>);
   registry.Register("StatelessParameterizedTruncatedNormal", GradientOfTruncatedNormal);
-  for (const char* const op : {"Multinomial",
+  for (const char* const op : {"AllCandidateSampler",
+                               "ComputeAccidentalHits",
+                               "FixedUnigramCandidateSampler",
+                               "LearnedUnigramCandidateSampler",
+                               "LogUniformCandidateSampler",
+                               "Multinomial",
+                               "NonDeterministicInts",
                                "ParameterizedTruncatedNormal",
                                "RandomPoisson",
                                "RandomPoissonV2",
@@ -88,6 +96,14 @@ void Register(GradientRegistry& registry) {
                                "RandomStandardNormal",
                                "RandomUniform",
                                "RandomUniformInt",
+                               "RngReadAndSkip",
+                               "RngSkip",
+                               "StatefulRandomBinomial",
+                               "StatefulStandardNormalV2",
+                               "StatefulTruncatedNormal",
+                               "StatefulUniform",
+                               "StatefulUniformFullInt",
+                               "StatefulUniformInt",
                                "StatelessMultinomial",
                                "StatelessRandomGetAlg",
                                "StatelessRandomGetKeyCounter",
@@ -104,7 +120,9 @@ void Register(GradientRegistry& registry) {
                                "StatelessRandomUniformV2",
                                "StatelessTruncatedNormal",
                                "StatelessTruncatedNormalV2",
-                               "TruncatedNormal"}) {
+                               "ThreadUnsafeUnigramCandidateSampler",
+                               "TruncatedNormal",
+                               "UniformCandidateSampler"}) {
     registry.RegisterNoGradient(op);
   }
 }

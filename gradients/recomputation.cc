@@ -16,7 +16,8 @@
 namespace gradflow::gradients {
 namespace {
 
-// Computing the outputs again has the same result, outside of the frames of loops and branches.
+// Returns true if the node can be computed twice with the same result, outside of loops and
+// branches.
 bool MayBeRepeated(const Node& node) {
   if (node.num_inputs() == 0 || node.op_def().is_stateful()) return false;
   for (const char* const op :
@@ -24,7 +25,7 @@ bool MayBeRepeated(const Node& node) {
         "RefExit", "NextIteration", "RefNextIteration", "LoopCond"}) {
     if (node.type_string() == op) return false;
   }
-  // The value of a variable may change in between.
+  // The value of a variable may change between the two computations.
   for (int i = 0; i < node.num_inputs(); ++i) {
     const Node::Source source = node.sources()[i];
     if (IsRefType(source.node->output_type(source.output))) return false;
@@ -52,8 +53,8 @@ Recomputation::Recomputation(const Scope& scope, const std::vector<const Node*>&
 absl::flat_hash_set<const Node*> Recomputation::ChooseKept(
     const std::vector<const Node*>& order, const absl::flat_hash_set<const Node*>& kept) {
   const auto n = static_cast<int64_t>(order.size());
-  // The position of each node's last reader; the node's own position if it has no reader or is kept
-  // anyway.
+  // For each node, the position of its last reader, or its own position if it has no reader in
+  // `order`.
   absl::flat_hash_map<const Node*, int64_t> positions;
   std::vector<int64_t> last(n);
   for (int64_t i = 0; i < n; ++i) {
@@ -81,7 +82,7 @@ absl::flat_hash_set<const Node*> Recomputation::ChooseKept(
   const auto step = static_cast<int64_t>(std::ceil(std::sqrt(static_cast<double>(num_counted))));
   absl::flat_hash_set<const Node*> chosen;
   if (num_counted < 4) return chosen;
-  // Nodes before the last cut that are read after it, and those since then.
+  // Positions: nodes before the last cut that are read after it, and all nodes since that cut.
   std::vector<int64_t> active;
   int64_t begin = 0;
   while (begin + step < n) {
@@ -108,13 +109,13 @@ absl::flat_hash_set<const Node*> Recomputation::ChooseKept(
 absl::StatusOr<const Node*> Recomputation::ForGradient(const Node& node) {
   bool any = !IsKept(&node);
   for (int i = 0; i < node.num_inputs(); ++i) any |= !IsKept(node.sources()[i].node);
-  // A kept node is copied for its inputs; nothing needs the outputs of the copy unless the gradient
-  // function reads them.
+  // A kept node is copied if its inputs are recomputed. Nothing needs the outputs of the copy
+  // unless the gradient function reads them.
   if (!any || !MayBeRepeated(node)) return &node;
   return Copy(node);
 }
 
-// Copies first what the node reads, without recursion.
+// Copies the sources of the node first, without recursion.
 absl::StatusOr<const Node*> Recomputation::Copy(const Node& node) {
   std::vector<const Node*> path = {&node};
   while (!path.empty()) {
@@ -172,7 +173,7 @@ absl::StatusOr<const Node*> Recomputation::CopyNode(const Node& node) {
   for (const Node::Source source : node.sources().subspan(node.num_inputs())) {
     def.add_input(absl::StrCat("^", source.node->name()));
   }
-  // Otherwise the computation could start at once, and would keep the results as long as the first.
+  // Without the barrier, the copy could run immediately, and recomputation would save no memory.
   if (!any) {
     GRADFLOW_RETURN_IF_ERROR(AddBarrier());
     if (barrier_ != nullptr) def.add_input(absl::StrCat("^", barrier_->name()));

@@ -1,5 +1,5 @@
-// Recomputation: copies of nodes of the forward pass that compute tensors again for the backward
-// pass, so that these need not be kept. Not for users.
+// Recomputation: copies nodes of the forward pass, so that the backward pass computes their tensors
+// again instead of keeping them. Internal.
 #ifndef GRADFLOW_GRADIENTS_RECOMPUTATION_H_
 #define GRADFLOW_GRADIENTS_RECOMPUTATION_H_
 
@@ -17,25 +17,26 @@ namespace gradflow::gradients {
 
 class Recomputation {
  public:
-  // Adds copies to `scope`. The tensors of `kept` are not computed again, nor are those of nodes
-  // that are not in `order`, the nodes between inputs and outputs in topological order.
+  // Adds copies to `scope`. `order` holds the nodes between inputs and outputs in topological
+  // order. Only nodes in `order` that are not in `kept` are recomputed.
   Recomputation(const Scope& scope, const std::vector<const Node*>& order,
                 absl::flat_hash_set<const Node*> kept);
 
-  // Chooses nodes to keep, about the square root of their number, such that as few tensors as
-  // possible are used across the cuts between them.
+  // Chooses nodes to keep in addition to `kept`. Cuts `order` about every sqrt(n) nodes, where n is
+  // the number of nodes that could be recomputed. Each cut is at a place where few tensors are read
+  // later. Returns the nodes of these tensors.
   static absl::flat_hash_set<const Node*> ChooseKept(const std::vector<const Node*>& order,
                                                      const absl::flat_hash_set<const Node*>& kept);
 
-  // Returns a node like `node` whose inputs and outputs are computed again, unless they are kept:
-  // what the gradient function of the node may read. Computation starts after all that was passed
-  // to StartAfter.
+  // Returns the node that the gradient function of `node` should read: like `node`, but with
+  // recomputed inputs and outputs unless they are kept. The computation starts after everything
+  // that was passed to StartAfter.
   absl::StatusOr<const Node*> ForGradient(const Node& node);
-  // Passes a gradient that has been added. Without the order, gradients that nothing waits for
-  // would be computed last, and what they read would be kept until then.
+  // Registers a gradient that has been added. Later copies wait for it. Otherwise gradients that no
+  // node reads would be computed last, and their inputs would stay in memory until then.
   void StartAfter(const Output& gradient) { finished_.push_back(gradient.node()); }
-  // Returns `dy` for the next gradient function: after several gradients, a copy that waits for
-  // them.
+  // Returns `dy` for the next gradient function. After several registered gradients, this is a copy
+  // that waits for these gradients.
   absl::StatusOr<Output> Ordered(const Scope& scope, const Output& dy);
 
  private:
@@ -46,11 +47,11 @@ class Recomputation {
   absl::Status AddBarrier();
 
   const Scope scope_;
-  // Apart from the scopes of gradients, which have the names of their nodes.
+  // Separate from the scopes of gradients, which are named after their nodes.
   const Scope copies_scope_;
   absl::flat_hash_set<const Node*> recomputed_;
   absl::flat_hash_map<const Node*, const Node*> copies_;
-  // A node that waits for gradients. Those added since then.
+  // The last NoOp that waits for registered gradients, or null, and the gradients registered since.
   const Node* barrier_ = nullptr;
   std::vector<const Node*> finished_;
 };

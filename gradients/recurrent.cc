@@ -1,4 +1,4 @@
-// Gradients of recurrent cells: ops/nn/lstm.cc and gru.cc.
+// Gradients of the recurrent cells in ops/nn/lstm.cc and gru.cc.
 #include <string>
 #include <vector>
 
@@ -13,7 +13,7 @@ namespace gradflow {
 namespace gradients {
 namespace {
 
-// The outputs of an LSTM that have gradients. The others are means to compute them.
+// The outputs of an LSTM cell that have gradients. The other outputs are intermediate results.
 constexpr int kCs = 1;
 constexpr int kH = 6;
 
@@ -65,7 +65,7 @@ absl::Status GradientOfLstmCell(const Scope& scope, const Operation& op,
                                     op.output(0), op.output(1), op.output(2), op.output(3),
                                     op.output(4), op.output(5), OrZeros(scope, op, kCs, dy),
                                     OrZeros(scope, op, kH, dy), use_peephole);
-  // The gates are those of the layer [x, h_prev] w + b.
+  // The gates come from the layer [x, h_prev] w + b.
   const Output x = op.input(0);
   const Output h_prev = op.input(2);
   const LayerGradients layer = GradientsOfLayer(scope, x, h_prev, grad.dicfo);

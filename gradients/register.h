@@ -1,7 +1,7 @@
-// Registration of the gradient functions of all ops. Not for users, who find them in
+// Registers the gradient functions of all ops. Internal: users find them in
 // GradientRegistry::Global().
 //
-// A family of gradients is a file gradients/FAMILY.cc with a function
+// Each family of gradients has a file gradients/FAMILY.cc with a function
 // gradflow::gradients::FAMILY::Register. CMakeLists.txt lists the families.
 #ifndef GRADFLOW_GRADIENTS_REGISTER_H_
 #define GRADFLOW_GRADIENTS_REGISTER_H_

@@ -1,4 +1,4 @@
-// Gradients of ops that select elements: the elements that were taken get the gradients.
+// Gradients of ops that select elements: the selected elements get the gradients.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -18,7 +18,7 @@ Output AsFlat(const Scope& scope, const Output& x) {
 
 // ---- The largest elements ----
 
-// Adds dy to zeros of the shape of x, at `indices` of the last dimension.
+// Adds dy to zeros of the shape of x, at `indices` along the last dimension.
 absl::Status GradientOfTopK(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
                             std::vector<Output>* dx) {
   const Output x = op.input(0);
@@ -26,7 +26,7 @@ absl::Status GradientOfTopK(const Scope& scope, const Operation& op, const std::
   const Output shape = ops::Shape(scope, x, ops::Shape::OutType(DT_INT64));
   const Output n = ops::GatherV2(scope, shape, ops::Sub(scope, ops::Rank(scope, x), 1), 0);
   const Output k_rows = ops::Shape(scope, indices);
-  // Rows of indices, offset by the beginning of each row in x.
+  // Rows of indices, each offset by the start of its row in x.
   const Output k = ops::GatherV2(scope, k_rows, ops::Sub(scope, ops::Rank(scope, x), 1), 0);
   const Output num_rows =
       ops::Prod(scope,
@@ -58,7 +58,7 @@ absl::Status GradientOfNthElement(const Scope& scope, const Operation& op,
 
 // ---- Scattered extremes ----
 
-// The element itself and the updates that are equal to the result share the gradient.
+// The original element and all updates that are equal to the result share the gradient.
 absl::Status GradientOfTensorScatterExtreme(const Scope& scope, const Operation& op,
                                             const std::vector<Output>& dy,
                                             std::vector<Output>* dx) {
@@ -67,7 +67,7 @@ absl::Status GradientOfTensorScatterExtreme(const Scope& scope, const Operation&
   const Output updates = op.input(2);
   const Output y = op.output(0);
   const DataType dtype = BaseType(x.type());
-  // Tuples out of range that the op ignores have no gradient.
+  // Index tuples that are out of range and ignored by the op have no gradient.
   std::string policy;
   GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "bad_indices_policy", &policy));
   const auto gather = [&](const Output& tensor) -> Output {
@@ -91,8 +91,7 @@ absl::Status GradientOfInplaceUpdate(const Scope& scope, const Operation& op,
   *dx = {ops::InplaceUpdate(scope, dy[0], indices, ops::ZerosLike(scope, op.input(2))),
          NoGradient(), NoGradient()};
   const Output rows = ops::GatherV2(scope, ops::Shape(scope, op.input(0)), 0, 0);
-  // The last update of a row counts. Writes the number of each update to its row; the update whose
-  // number is still there counts.
+  // If a row is updated several times, only the last of these updates has a gradient.
   const Output at = ops::FloorMod(scope, indices, rows);
   const Output count = ops::Size(scope, indices);
   const Output numbers = ops::Range(scope, 0, count, 1);
@@ -117,8 +116,9 @@ absl::Status GradientOfInplaceAdd(const Scope& scope, const Operation& op,
 
 // ---- Patches ----
 
-// `numbers` are patches of an image whose elements are 1, 2, ...: the position in the image of each
-// element of the patches, and 0 in the padding. `num_spatial` dimensions follow the batch.
+// Sums patches into an image. `numbers` are the patches of an image with the elements 1, 2, ...:
+// for each element of a patch, its position in the image, or 0 in the padding. `num_spatial`
+// dimensions follow the batch.
 Output SumPatches(const Scope& scope, const Output& x, const Output& numbers, const Output& dy,
                   int num_spatial) {
   const Output shape = ops::Shape(scope, x);
@@ -128,7 +128,7 @@ Output SumPatches(const Scope& scope, const Output& x, const Output& numbers, co
   const Output spatial = ops::Slice(scope, shape, Vector(scope, {1}), Vector(scope, {num_spatial}));
   const Output flat = AsFlat(scope, numbers);
   const Output count = ops::Shape(scope, flat);
-  // [batch, positions, channels] with the positions first.
+  // Reshapes to [batch, positions, channels], then moves the positions to the front.
   const Output rows = ops::Transpose(
       scope, ops::Reshape(scope, dy, ops::ConcatV2(scope, {batch, count, channels}, 0)),
       Vector(scope, {1, 0, 2}));
@@ -136,7 +136,7 @@ Output SumPatches(const Scope& scope, const Output& x, const Output& numbers, co
       ops::UnsortedSegmentSum(scope, rows, ops::Sub(scope, flat, 1), ops::Prod(scope, spatial, 0));
   return ops::Reshape(scope, ops::Transpose(scope, sums, Vector(scope, {1, 0, 2})), shape);
 }
-// The image of numbers.
+// An image whose elements are 1, 2, ....
 Output Numbers(const Scope& scope, const Output& x, int num_spatial) {
   const Output shape = ops::Shape(scope, x);
   const Output one = Vector(scope, {1});
@@ -191,7 +191,7 @@ absl::Status GradientOfReverseV1(const Scope& scope, const Operation& op,
   *dx = {ops::ReverseV2(scope, dy[0], axes), NoGradient()};
   return scope.status();
 }
-// Shuffles the indices of the rows with the same numbers, and applies the inverse permutation.
+// Shuffles the row indices with the same random numbers, and applies the inverse permutation.
 absl::Status GradientOfStatelessShuffle(const Scope& scope, const Operation& op,
                                         const std::vector<Output>& dy, std::vector<Output>* dx) {
   const Output rows = ops::GatherV2(scope, ops::Shape(scope, op.input(0)), 0, 0);
@@ -222,8 +222,8 @@ Output BatchDims(const Scope& scope, int64_t batch_dims, const Output& indices) 
   return ops::Add(scope, ops::Rank(scope, indices), count);
 }
 
-// The gathered rows of each batch are summed into the rows of the parameters of that batch: batches
-// become part of the row number. With r the rank of the indices and b that of the batch,
+// Sums the gathered rows of each batch into the parameter rows of that batch, by making the batch
+// part of the row number. Each name stands for any number of dimensions, except n, which is `axis`:
 //   shape [batch, outer, n, inner], indices [batch, more], dy [batch, outer, more, inner].
 Output GatherBatchesGradient(const Scope& scope, const Output& shape, const Output& indices,
                              const Output& axis, const Output& batch_dims, const Output& dy) {
@@ -235,7 +235,7 @@ Output GatherBatchesGradient(const Scope& scope, const Output& shape, const Outp
   const auto range = [&](const Input& begin, const Input& end) -> Output {
     return ops::Range(scope, begin, end, 1);
   };
-  // dy as [batch, more, outer, inner].
+  // Transposes dy to [batch, more, outer, inner].
   const Output order =
       ops::ConcatV2(scope,
                     {range(0, batch_dims), range(axis, after_more), range(batch_dims, axis),
@@ -249,7 +249,7 @@ Output GatherBatchesGradient(const Scope& scope, const Output& shape, const Outp
   const Output row =
       ops::ConcatV2(scope, {sizes(range(batch_dims, axis)), sizes(range(after_axis, rank))}, 0);
   const Output n = ops::GatherV2(scope, shape, axis, 0);
-  // Row numbers: the index plus n times the number of the batch. They may exceed int32.
+  // The row number is the index plus n times the batch number. It may exceed int32.
   const auto wide = [&](const Output& x) -> Output { return ops::Cast(scope, x, DT_INT64); };
   const Output wide_n = wide(n);
   const Output num_batches = ops::Prod(scope, wide(batch), 0);
@@ -263,7 +263,7 @@ Output GatherBatchesGradient(const Scope& scope, const Output& shape, const Outp
       ops::Reshape(scope, permuted, ops::ConcatV2(scope, {ops::Shape(scope, numbers), row}, 0));
   const Output sums =
       ops::UnsortedSegmentSum(scope, rows, numbers, ops::Mul(scope, num_batches, wide_n));
-  // [batch, n, outer, inner], to [batch, outer, n, inner].
+  // Reshapes to [batch, n, outer, inner], then transposes to [batch, outer, n, inner].
   const Output front = ops::Reshape(
       scope, sums,
       ops::ConcatV2(scope, {batch, ops::Reshape(scope, n, Vector(scope, {1})), row}, 0));

@@ -1,6 +1,6 @@
 // Gradients of the Fourier transforms of ops/math. The transform is linear, y = F x, and its
-// gradient is that of the adjoint: F^H dy = n * (inverse transform of dy), where n is the number of
-// elements that are transformed together. Real transforms have half of the last dimension.
+// gradient uses the adjoint: F^H dy = n * (inverse transform of dy), where n is the number of
+// elements that are transformed together. Real transforms omit almost half of the last dimension.
 #include <cstdint>
 #include <vector>
 
@@ -12,7 +12,7 @@ namespace gradflow {
 namespace gradients {
 namespace {
 
-// The axes of a transform, as the functions below need them.
+// The axes of a transform, in the form that the functions below need.
 struct Transform {
   // A vector of axes, in [0, rank).
   Output axes;
@@ -31,7 +31,7 @@ Transform NamedAxes(const Scope& scope, const Operation& op) {
   return {ops::FloorMod(scope, ops::Add(scope, op.input(2), rank), rank), op.input(1)};
 }
 
-// The product of the lengths as a real number type.
+// The product of the lengths, as a real number of type `dtype`.
 Output Count(const Scope& scope, const Transform& transform, DataType dtype) {
   return ops::Prod(scope, ops::Cast(scope, transform.lengths, dtype), 0);
 }
@@ -42,7 +42,7 @@ Output ToComplex(const Scope& scope, const Output& x, DataType dtype) {
   return ops::Cast(scope, x, dtype);
 }
 
-// The elements of `g` at the indices that `x` has, and zeros where g has none.
+// Crops or pads `g` to the shape of `x`, with zeros.
 Output CropOrPad(const Scope& scope, const Output& g, const Output& x) {
   const Output shape = ops::Shape(scope, x);
   const Output common = ops::Minimum(scope, shape, ops::Shape(scope, g));
@@ -52,7 +52,7 @@ Output CropOrPad(const Scope& scope, const Output& g, const Output& x) {
   return ops::Pad(scope, cropped, ops::Pack(scope, {zeros, missing}, ops::Pack::Axis(1)));
 }
 
-// `value` divided or multiplied by the real scalar `factor`.
+// Multiplies `value` by the real scalar `factor`.
 Output Scale(const Scope& scope, const Output& value, const Output& factor) {
   return ops::Mul(scope, value, ops::Cast(scope, factor, value.type()));
 }
@@ -77,7 +77,7 @@ absl::Status GradientOfIfft(const Scope& scope, const Operation& op, const std::
   return scope.status();
 }
 
-// The transforms along named axes crop their input to the lengths, or pad it with zeros.
+// Transforms along named axes crop their input to the lengths, or pad it with zeros.
 absl::Status GradientOfFftNd(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
                              std::vector<Output>* dx) {
   const Transform transform = NamedAxes(scope, op);
@@ -95,8 +95,8 @@ absl::Status GradientOfIfftNd(const Scope& scope, const Operation& op,
   return NoGradientForTheRest(scope, op, dx);
 }
 
-// The real part of F^H dy, where dy is filled up with zeros to the full length: what the transform
-// leaves out has no gradient.
+// The real part of F^H dy, where dy is padded with zeros to the full length: the elements that the
+// transform omits have no gradient.
 absl::Status RealTransform(const Scope& scope, const Operation& op, const Transform& transform,
                            const Output& dy, std::vector<Output>* dx) {
   const DataType real = BaseType(op.input_type(0));
@@ -117,9 +117,9 @@ absl::Status GradientOfRfftNd(const Scope& scope, const Operation& op,
   return RealTransform(scope, op, NamedAxes(scope, op), dy[0], dx);
 }
 
-// An element of the half transform stands for itself and its conjugate, except for the first of the
-// last axis and, if the length n is even, element n / 2: the transform of dy, divided by n, is
-// taken twice or once.
+// An element of the half transform represents itself and its conjugate. Exceptions are the first
+// element of the last axis and, if the length n is even, element n / 2. The gradient is the
+// transform of dy divided by n, doubled for all elements that are not exceptions.
 absl::Status InverseRealTransform(const Scope& scope, const Operation& op,
                                   const Transform& transform, const Output& dy,
                                   std::vector<Output>* dx) {
@@ -135,7 +135,7 @@ absl::Status InverseRealTransform(const Scope& scope, const Operation& op,
       ops::LogicalOr(scope, ops::Equal(scope, k, 0), ops::Equal(scope, ops::Mul(scope, k, 2), n));
   const Output weights =
       ops::SelectV2(scope, is_single, Scalar(scope, real, 1), Scalar(scope, real, 2));
-  // The weights along the last of the axes.
+  // The weights along the last transformed axis.
   const Output axis = ops::GatherV2(scope, transform.axes, last, 0);
   const Output rank = ops::Rank(scope, half);
   const Output shape =

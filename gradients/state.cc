@@ -1,5 +1,5 @@
-// Gradients of the ops of ops/state, and of those of ops/array that read variables. The gradient of
-// a handle is that of the variable's value.
+// Gradients of the ops of ops/state, and of the ops of ops/array that read variables. The gradient
+// of a handle is the gradient of the variable's value.
 #include <cstdint>
 #include <vector>
 
@@ -18,7 +18,7 @@ absl::Status GradientOfReadVariable(const Scope& scope, const Operation&,
   return scope.status();
 }
 
-// The axis is the first after the batches.
+// The gathered axis is the first axis after the batch dimensions.
 absl::Status GradientOfResourceGather(const Scope& scope, const Operation& op,
                                       const std::vector<Output>& dy, std::vector<Output>* dx) {
   int64_t batch_dims = 0;

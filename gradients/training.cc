@@ -1,4 +1,4 @@
-// Gradients of the ops of ops/training: an update of a variable has none.
+// Gradients of the ops of ops/training: updates of variables have no gradient.
 #include <string>
 
 #include "absl/strings/str_cat.h"

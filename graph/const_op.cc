@@ -17,7 +17,7 @@
 namespace gradflow::ops {
 namespace {
 
-// A number of any of ConstTypes, each of which is exact in one of these.
+// Holds a number of any of ConstTypes exactly.
 using Number = std::variant<int64_t, uint64_t, double, complex128>;
 using ConstTypes = ConcatTypes<NumberTypes, TypeList<bool>>::type;
 
@@ -95,7 +95,7 @@ absl::StatusOr<Tensor> Convert(const Tensor& from, DataType dtype) {
       ++done;
     }
   });
-  // An empty list has no type of its own, so it converts to any.
+  // An empty list has no type, so it converts to any type.
   if (done == from.NumElements()) return result;
   if (!readable || !writable) {
     return errors::InvalidArgument("a value of type ", DataTypeString(from.dtype()),
@@ -117,7 +117,7 @@ Output Fail(const Scope& scope, const absl::Status& status) {
 Output Const(const Scope& scope, const Input::Initializer& value) {
   if (!scope.ok()) return Output();
   if (!value.status.ok()) return Fail(scope, value.status);
-  OpRecorder op(scope, "Const");
+  OpBuilder op(scope, "Const");
   op.Attr("value", value.tensor).Attr("dtype", value.tensor.dtype());
   return op.Finish().output(0);
 }
@@ -126,7 +126,7 @@ Output ConstFromProto(const Scope& scope, const TensorProto& proto) {
   if (!scope.ok()) return Output();
   AttrValue value;
   *value.mutable_tensor() = proto;
-  OpRecorder op(scope, "Const");
+  OpBuilder op(scope, "Const");
   op.Attr("value", value).Attr("dtype", static_cast<DataType>(proto.dtype()));
   return op.Finish().output(0);
 }

@@ -31,9 +31,9 @@ Output Const(const Scope& scope, const Input::Initializer& value);
 Output ConstFromProto(const Scope& scope, const TensorProto& proto);
 
 namespace internal {
-// Adds a constant of type `dtype`. Numbers are converted as by static_cast; where a real number is
-// wanted, a complex one is replaced by its real part. A number that the type cannot hold, or a
-// string where a number is wanted, is an error of the scope.
+// Adds a constant of type `dtype`. Converts numbers like static_cast; a complex number converts to
+// a real type by its real part. The scope gets an error if `dtype` cannot hold a number, or if a
+// string would have to become a number.
 Output ConstAs(const Scope& scope, const Input::Initializer& value, DataType dtype);
 }  // namespace internal
 
@@ -53,7 +53,7 @@ Output Const(const Scope& scope, const std::initializer_list<T>& values, const T
 }
 
 // Returns the output that `input` stands for. A value becomes a Const in a sub-scope "Const". On
-// error the scope has the status, and the result has no node.
+// error the scope gets the status, and the result has no node.
 NodeOut AsNodeOut(const Scope& scope, const Input& input);
 std::vector<NodeOut> AsNodeOutList(const Scope& scope, const InputList& inputs);
 

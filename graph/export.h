@@ -24,15 +24,16 @@ struct ExportGraphDefOptions {
 absl::Status ExportGraphDef(const Graph& graph, const ExportGraphDefOptions& options,
                             GraphDef* graph_def);
 
-// Returns the bytes of a binary file. Equal graphs have equal bytes. INVALID_ARGUMENT if there are
-// 2 GiB or more.
+// Returns the bytes of a binary file. Equal graphs have equal bytes. Returns INVALID_ARGUMENT if
+// there are 2 GiB or more.
 absl::StatusOr<std::string> SerializeGraphDef(const GraphDef& graph_def);
 // Returns the content of a text file. Comments at its end hold the fields that gradflow does not
 // know.
 std::string GraphDefToText(const GraphDef& graph_def);
 
-// Writes a file, as text if its name ends in ".pbtxt". The file appears whole or not at all: it is
-// written next to `path` and renamed.
+// Writes a file, as text if its name ends in ".pbtxt" and as bytes if it ends in ".pb". Returns
+// INVALID_ARGUMENT for other names. The file appears whole or not at all: it is written next to
+// `path` and renamed.
 absl::Status WriteGraphDef(const std::string& path, const GraphDef& graph_def);
 
 }  // namespace gradflow

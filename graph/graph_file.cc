@@ -29,7 +29,7 @@ constexpr size_t kMaxBytes = std::numeric_limits<int>::max();
 bool IsTextName(absl::string_view path) { return absl::EndsWith(path, ".pbtxt"); }
 bool IsBinaryName(absl::string_view path) { return absl::EndsWith(path, ".pb"); }
 
-// Returns whether the bytes are text. In the binary form, the tag of a node's op is a control
+// Returns true if the bytes are text. In the binary form, the tag of a node's op is a control
 // character.
 bool LooksLikeText(absl::string_view bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](unsigned char c) {
@@ -59,8 +59,8 @@ absl::StatusOr<std::string> ReadBytes(const std::string& path, const GraphLimits
 absl::Status NotASavedModel(bool is_saved_model) {
   if (!is_saved_model) return absl::OkStatus();
   return errors::InvalidArgument(
-      "expected a GraphDef, but found a SavedModel; freeze it with TensorFlow (for instance "
-      "convert_variables_to_constants_v2), and write the graph's GraphDef");
+      "expected a GraphDef, but found a SavedModel; load its folder with LoadSavedModel() "
+      "(gradflow/saved_model/loader.h)");
 }
 
 // A SavedModel begins with the field of its version, which is 1, and its first graph.
@@ -83,7 +83,8 @@ absl::StatusOr<GraphDef> ReadFile(const std::string& path, const GraphLimits& li
 absl::Status WriteBytes(const std::string& path, const GraphDef& graph_def) {
   std::string bytes;
   if (IsTextName(path)) {
-    // A list of booleans takes some 25 times its bytes in a node, and more the deeper it is nested.
+    // The bound allows for a list of booleans, whose text is much longer than its bytes, especially
+    // if it is deeply nested.
     constexpr size_t kMaxExpansion = 64;
     constexpr size_t kSmallText = size_t{1} << 20;
     GRADFLOW_ASSIGN_OR_RETURN(
@@ -107,13 +108,13 @@ absl::StatusOr<GraphDef> ParseGraphDef(absl::string_view bytes, const GraphLimit
   GraphDef graph_def;
   const absl::Status status = CallSafely([&]() -> absl::Status {
     GRADFLOW_RETURN_IF_ERROR(internal::CheckWire(bytes, graph_def, limits));
-    // Keeps protobuf from writing to standard error what the status says.
+    // Keeps protobuf from writing the fault to standard error; the status states it.
     const google::protobuf::LogSilencer silencer;
     if (graph_def.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
       return absl::OkStatus();
     }
     GRADFLOW_RETURN_IF_ERROR(internal::ExplainWire(bytes, graph_def, limits));
-    return errors::InvalidArgument(bytes.size(), " bytes that are not one");
+    return errors::InvalidArgument("found ", bytes.size(), " other bytes");
   });
   if (!status.ok()) return errors::Prefix("expected a binary GraphDef: ", status);
   return graph_def;

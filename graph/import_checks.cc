@@ -3,10 +3,14 @@
 #include <google/protobuf/util/message_differencer.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "gradflow/core/status.h"
+#include "gradflow/graph/control_flow.h"
+#include "gradflow/graph/function_library.h"
 #include "gradflow/graph/graph.h"
 #include "gradflow/graph/node_checks.h"
 #include "gradflow/graph/tables.h"
@@ -29,17 +33,8 @@ void MissingOps::Add(const std::string& key, const NodeDef& node,
   ++kinds_[it->second].num_nodes;
 }
 
-std::string MissingOps::WhyNotFound(const NodeDef& node) const {
-  for (const FunctionDef& function : graph_.library().function()) {
-    if (function.signature().name() == node.op()) {
-      return "the op is a function of the graph, which gradflow cannot call";
-    }
-  }
-  return std::string(registry_.LookUpOp(node.op()).status().message());
-}
-
 absl::Status MissingOps::status() const {
-  // A file may name any number of unknown ops.
+  // Limits the text, because a file may name any number of unknown ops.
   constexpr size_t kMaxLines = 50;
   std::vector<std::string> lines;
   bool op_is_missing = false;
@@ -50,9 +45,10 @@ absl::Status MissingOps::status() const {
     if (kind.num_nodes > 1) {
       line = absl::StrCat(line.substr(0, line.size() - 2), " and ", kind.num_nodes - 1, " more: ");
     }
-    lines.push_back(absl::StrCat(line, kind.kernel_status.ok()
-                                           ? WhyNotFound(*kind.first_node)
-                                           : std::string(kind.kernel_status.message())));
+    const absl::Status why = kind.kernel_status.ok()
+                                 ? registry_.LookUpOp(kind.first_node->op()).status()
+                                 : kind.kernel_status;
+    lines.push_back(absl::StrCat(line, why.message()));
   }
   if (kinds_.size() > lines.size()) {
     lines.push_back(absl::StrCat("and ", kinds_.size() - lines.size(), " more kinds of nodes"));
@@ -79,9 +75,10 @@ std::string DescribeCycle(const std::vector<Node*>& nodes, int first_id,
   while (!on_path[node->id() - first_id]) {
     on_path[node->id() - first_id] = true;
     path.push_back(node);
-    const auto sources = node->sources();
+    const Node& consumer = *node;
+    const auto sources = consumer.sources();
     node = std::find_if(sources.begin(), sources.end(), [&](const Node::Source& source) {
-             return waits(source.node);
+             return waits(source.node) && !IsBackEdge(consumer, source);
            })->node;
   }
   path.erase(path.begin(), std::find(path.begin(), path.end(), node));
@@ -104,14 +101,15 @@ std::string DescribeCycle(const std::vector<Node*>& nodes, int first_id,
 
 absl::Status SortTopologically(const std::vector<Node*>& nodes, int first_id,
                                std::vector<Node*>* order) {
-  // The consumers of node i are consumers[begin[i] .. begin[i + 1]), once for each edge.
+  // The consumers of node i are consumers[begin[i] .. begin[i + 1]), one element per edge.
   const int count = static_cast<int>(nodes.size());
   std::vector<int> waiting(count);
   std::vector<int> begin(count + 1);
   const auto for_each_edge = [&](auto&& fn) {
     for (int i = 0; i < count; ++i) {
       for (const Node::Source& source : nodes[i]->sources()) {
-        if (source.node->id() >= first_id) fn(source.node->id() - first_id, i);
+        if (source.node->id() < first_id || IsBackEdge(*nodes[i], source)) continue;
+        fn(source.node->id() - first_id, i);
       }
     }
   };
@@ -164,7 +162,7 @@ void MergeVersions(const VersionDef& from, VersionDef* to) {
   to->set_producer(std::min(to->producer(), from.producer()));
   to->set_min_consumer(std::max(to->min_consumer(), from.min_consumer()));
   if (from.bad_consumers().empty()) return;
-  // A file may have any number of bad consumers.
+  // A set, because a file may have any number of bad consumers.
   HashSet<int> known(to->bad_consumers().begin(), to->bad_consumers().end());
   for (const int bad : from.bad_consumers()) {
     if (known.insert(bad).second) to->add_bad_consumers(bad);
@@ -175,8 +173,7 @@ void MergeVersions(const VersionDef& from, VersionDef* to) {
 
 namespace {
 
-// The name that identifies a member of each of the three lists of a library.
-const std::string& Key(const FunctionDef& function) { return function.signature().name(); }
+// The name that identifies a member of a list of gradients.
 const std::string& Key(const GradientDef& gradient) { return gradient.function_name(); }
 const std::string& Key(const RegisteredGradient& gradient) { return gradient.registered_op_type(); }
 
@@ -189,6 +186,7 @@ HashMap<absl::string_view, const typename Messages::value_type*> ByKey(const Mes
 
 template <typename Messages>
 absl::Status CheckSame(const Messages& from, const Messages& to, absl::string_view what) {
+  if (from.empty()) return absl::OkStatus();
   const auto known = ByKey(to);
   for (const auto& message : from) {
     const auto it = known.find(Key(message));
@@ -212,16 +210,86 @@ void AddNew(const Messages& from, Messages* to) {
 
 }  // namespace
 
-absl::Status CheckLibraries(const FunctionDefLibrary& from, const FunctionDefLibrary& to) {
-  GRADFLOW_RETURN_IF_ERROR(CheckSame(from.function(), to.function(), "function"));
+absl::Status CheckGradients(const FunctionDefLibrary& from, const FunctionDefLibrary& to) {
   GRADFLOW_RETURN_IF_ERROR(CheckSame(from.gradient(), to.gradient(), "gradient of function"));
   return CheckSame(from.registered_gradients(), to.registered_gradients(), "gradient of op");
 }
 
-void MergeLibraries(const FunctionDefLibrary& from, FunctionDefLibrary* to) {
-  AddNew(from.function(), to->mutable_function());
+void MergeGradients(const FunctionDefLibrary& from, FunctionDefLibrary* to) {
   AddNew(from.gradient(), to->mutable_gradient());
   AddNew(from.registered_gradients(), to->mutable_registered_gradients());
+}
+
+absl::Status CheckSameFunction(const FunctionDef& function, const FunctionDef& known) {
+  if (google::protobuf::util::MessageDifferencer::Equals(function, known)) return absl::OkStatus();
+  return errors::InvalidArgument("the graph already has another function ",
+                                 Quoted(known.signature().name()));
+}
+
+absl::Status CheckRecursion(const FunctionDefLibrary& library, const FunctionLibrary& functions,
+                            const Registry& registry,
+                            absl::FunctionRef<bool(absl::string_view)> is_closed,
+                            std::vector<absl::string_view>* closed) {
+  enum State : uint8_t { kNew, kOnPath, kDone, kClosed };
+  HashMap<const FunctionDef*, State> state;
+  // The functions on the path, each with its next node to visit, and whether the functions that it
+  // has called so far are closed.
+  struct Step {
+    const FunctionDef* function;
+    int next = 0;
+    bool closed = true;
+  };
+  std::vector<Step> path;
+  for (const FunctionDef& root : library.function()) {
+    // Skips a function that the graph already had.
+    const FunctionDef* const first = functions.Find(root.signature().name());
+    if (first != &root || state[first] != kNew) continue;
+    path.push_back({first});
+    state[first] = kOnPath;
+    while (!path.empty()) {
+      Step& step = path.back();
+      const auto& nodes = step.function->node_def();
+      const FunctionDef* called = nullptr;
+      State found = kNew;
+      while (step.next < nodes.size() && called == nullptr) {
+        const std::string& op = nodes[step.next++].op();
+        called = functions.Find(op);
+        if (called == nullptr) {
+          step.closed &= registry.FindOp(op) != nullptr;
+          continue;
+        }
+        found = state[called];
+        // Also skips a function that was closed before the import.
+        if (found == kNew && is_closed(op)) found = state[called] = kClosed;
+        step.closed &= found != kDone;
+        if (found == kDone || found == kClosed) called = nullptr;
+      }
+      if (called == nullptr) {
+        state[step.function] = step.closed ? kClosed : kDone;
+        if (step.closed) closed->push_back(step.function->signature().name());
+        const bool was_closed = step.closed;
+        path.pop_back();
+        if (!path.empty()) path.back().closed &= was_closed;
+      } else if (found == kNew) {
+        state[called] = kOnPath;
+        path.push_back({called});
+      } else {
+        const auto begin = std::find_if(path.begin(), path.end(), [called](const Step& other) {
+          return other.function == called;
+        });
+        constexpr size_t kMaxNames = 10;
+        std::string text;
+        size_t names = 0;
+        for (auto it = begin; it != path.end() && names < kMaxNames; ++it, ++names) {
+          absl::StrAppend(&text, Quoted(it->function->signature().name()), " -> ");
+        }
+        if (path.end() - begin > static_cast<int64_t>(kMaxNames)) absl::StrAppend(&text, "... -> ");
+        return errors::InvalidArgument("a function of the graph calls itself: ", text,
+                                       Quoted(called->signature().name()));
+      }
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace gradflow::internal

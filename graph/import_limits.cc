@@ -33,68 +33,9 @@ TensorShape ShapeOf(const TensorProto& proto) {
   return TensorShape::Make(proto.tensor_shape()).value_or(TensorShape());
 }
 
-// Returns the bytes of the tensor, or -1 if an int64 cannot hold them. REQUIRES: the tensor is
-// valid.
-int64_t TensorBytes(const TensorProto& proto) {
-  const int64_t elements = ShapeOf(proto).num_elements();
-  if (proto.dtype() != DT_STRING) {
-    return MultiplyWithoutOverflow(elements, DataTypeSize(proto.dtype()));
-  }
-  // The last string of the list fills the rest.
-  const int64_t last =
-      proto.string_val_size() == 0 ? 0 : static_cast<int64_t>(proto.string_val().rbegin()->size());
-  return MultiplyWithoutOverflow(elements, static_cast<int64_t>(sizeof(tstring)) + last);
-}
-
 int64_t ListLength(const AttrValue::ListValue& list) {
   return int64_t{list.s_size()} + list.i_size() + list.f_size() + list.b_size() + list.type_size() +
          list.shape_size() + list.tensor_size() + list.func_size();
-}
-
-// Returns a cycle of calls as "'f' -> 'g' -> 'f'", or "" if there is none. A node calls the
-// function whose name is its op.
-std::string FindRecursion(const FunctionDefLibrary& library) {
-  HashMap<absl::string_view, int> index;
-  for (int i = 0; i < library.function_size(); ++i) {
-    index.emplace(library.function(i).signature().name(), i);
-  }
-  enum State : uint8_t { kNew, kOnPath, kDone };
-  std::vector<State> state(library.function_size(), kNew);
-  // The functions on the path, each with its next node to visit.
-  std::vector<std::pair<int, int>> path;
-  for (int root = 0; root < library.function_size(); ++root) {
-    if (state[root] != kNew) continue;
-    path.emplace_back(root, 0);
-    state[root] = kOnPath;
-    while (!path.empty()) {
-      auto& [function, next] = path.back();
-      const auto& nodes = library.function(function).node_def();
-      int called = -1;
-      while (next < nodes.size() && called < 0) {
-        const auto it = index.find(nodes[next++].op());
-        if (it != index.end() && state[it->second] != kDone) called = it->second;
-      }
-      if (called < 0) {
-        state[function] = kDone;
-        path.pop_back();
-      } else if (state[called] == kNew) {
-        state[called] = kOnPath;
-        path.emplace_back(called, 0);
-      } else {
-        const auto first = std::find_if(
-            path.begin(), path.end(), [called](const auto& step) { return step.first == called; });
-        constexpr size_t kMaxNames = 10;
-        std::string text;
-        size_t names = 0;
-        for (auto it = first; it != path.end() && names < kMaxNames; ++it, ++names) {
-          absl::StrAppend(&text, Quoted(library.function(it->first).signature().name()), " -> ");
-        }
-        if (path.end() - first > static_cast<int64_t>(kMaxNames)) absl::StrAppend(&text, "... -> ");
-        return absl::StrCat(text, Quoted(library.function(called).signature().name()));
-      }
-    }
-  }
-  return "";
 }
 
 }  // namespace
@@ -106,8 +47,7 @@ absl::Status LimitChecks::CheckName(absl::string_view what, absl::string_view na
                                    " (GraphLimits::max_name_bytes)");
   }
   if (!IsUtf8(name)) {
-    return errors::InvalidArgument(what, " ", Quoted(name),
-                                   " is not UTF-8, which text in a GraphDef must be");
+    return errors::InvalidArgument(what, " ", Quoted(name), " is not valid UTF-8");
   }
   return absl::OkStatus();
 }
@@ -120,7 +60,7 @@ absl::Status LimitChecks::CheckGraph(const GraphDef& graph, const GraphDef& befo
   if (nodes > options_.limits.max_nodes) {
     return TooMany("the graph has too many nodes", nodes, options_.limits.max_nodes, "max_nodes");
   }
-  // Functions that the graph has already count twice, which is too much.
+  // Counts functions that are in both twice, so the sum is an upper bound.
   const int64_t functions =
       int64_t{graph.library().function_size()} + before.library().function_size();
   if (functions > options_.limits.max_functions) {
@@ -152,7 +92,7 @@ absl::Status LimitChecks::CheckTime() {
 
 absl::Status LimitChecks::CheckShapeBytes(int64_t bytes) const {
   if (bytes <= options_.limits.max_shape_bytes) return absl::OkStatus();
-  return errors::InvalidArgument("with the shapes of this node, those of the graph have ", bytes,
+  return errors::InvalidArgument("with this node, the inferred shapes of the graph have ", bytes,
                                  " bytes, expected at most ", options_.limits.max_shape_bytes,
                                  " (GraphLimits::max_shape_bytes)");
 }
@@ -176,16 +116,16 @@ absl::Status LimitChecks::CheckNode(const NodeDef& node) const {
 absl::Status LimitChecks::CountListOutputs(int outputs) {
   used_.list_outputs += outputs;
   if (used_.list_outputs <= options_.limits.max_list_outputs) return absl::OkStatus();
-  return errors::InvalidArgument(
-      "with the outputs of this node, the lists of outputs of the graph have ", used_.list_outputs,
-      " elements, expected at most ", options_.limits.max_list_outputs,
-      " (GraphLimits::max_list_outputs)");
+  return errors::InvalidArgument("with this node, the list outputs of the graph have ",
+                                 used_.list_outputs, " elements, expected at most ",
+                                 options_.limits.max_list_outputs,
+                                 " (GraphLimits::max_list_outputs)");
 }
 
 absl::Status LimitChecks::CheckAttrs(const NodeDef& node) {
   for (const auto& [name, value] : node.attr()) {
     GRADFLOW_RETURN_IF_ERROR(CheckName("the name of attribute", name));
-    // No op's definition has attributes of such names.
+    // No op definition has attributes with such names.
     const bool is_extra = absl::StartsWith(name, "_");
     GRADFLOW_RETURN_IF_ERROR(
         CheckValue(name, value, is_extra ? Tensors::kUnknown : Tensors::kValid, 0));
@@ -208,7 +148,7 @@ absl::Status LimitChecks::AddTensor(absl::string_view name, const TensorProto& t
       return errors::Prefix(absl::StrCat("attribute ", Quoted(name), ": "), status);
     }
   }
-  const int64_t bytes = TensorBytes(tensor);
+  const int64_t bytes = TensorProtoBytes(tensor);
   const int64_t left = options_.limits.max_constant_bytes - used_.constant_bytes;
   if (bytes >= 0 && bytes <= left) {
     used_.constant_bytes += bytes;
@@ -275,14 +215,13 @@ absl::Status LimitChecks::CheckLibrary(const FunctionDefLibrary& library) {
     }
     GRADFLOW_RETURN_IF_ERROR(CheckName("the name of function", name));
     if (!names.insert(name).second) {
-      return errors::InvalidArgument("function ", Quoted(name), ": another one has the same name");
+      return errors::InvalidArgument("function ", Quoted(name),
+                                     ": another function has the same name");
     }
     const absl::Status status = CheckFunction(function);
     if (!status.ok()) return errors::Prefix(absl::StrCat("function ", Quoted(name), ": "), status);
   }
-  const std::string recursion = FindRecursion(library);
-  if (recursion.empty()) return absl::OkStatus();
-  return errors::InvalidArgument("a function of the graph calls itself: ", recursion);
+  return absl::OkStatus();
 }
 
 absl::Status LimitChecks::CheckFunction(const FunctionDef& function) {
@@ -353,6 +292,10 @@ absl::Status LimitChecks::CheckFunctionAttrs(const Attrs& attrs) {
     GRADFLOW_RETURN_IF_ERROR(CheckValue(name, value, Tensors::kUnknown, 0));
   }
   return absl::OkStatus();
+}
+
+absl::Status LimitChecks::CheckUnknownAttrs(const NodeDef& node) {
+  return CheckFunctionAttrs(node.attr());
 }
 
 template <typename Results>

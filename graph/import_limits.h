@@ -1,5 +1,5 @@
-// Checks of the sizes of an untrusted GraphDef, and of parts that neither an op definition nor a
-// kernel checks. Not for users.
+// Checks the sizes of an untrusted GraphDef, and the parts that neither an op definition nor a
+// kernel checks. Internal.
 #ifndef GRADFLOW_GRAPH_IMPORT_LIMITS_H_
 #define GRADFLOW_GRAPH_IMPORT_LIMITS_H_
 
@@ -22,18 +22,18 @@ class TensorProto;
 
 namespace internal {
 
-// Errors are INVALID_ARGUMENT and name the limit. Those of nodes say the local fact; the caller
+// Errors are INVALID_ARGUMENT and name the limit. Errors of nodes state the local fact; the caller
 // adds NodePrefix.
 class LimitChecks {
  public:
-  // `before` is what earlier imports into the graph have used.
+  // `before` holds the parts of the limits that earlier imports into the graph have used.
   LimitChecks(const ImportGraphDefOptions& options, const GraphImpl::Used& before)
       : options_(options), used_(before) {}
 
-  // Checks the numbers of nodes and functions, and the functions themselves. The graph of `before`
-  // is what `graph` is added to.
+  // Checks the numbers of nodes and functions, and the functions themselves. `graph` is added to
+  // `before`.
   absl::Status CheckGraph(const GraphDef& graph, const GraphDef& before);
-  // Returns DEADLINE_EXCEEDED if the time is over. Looks at the clock at every 64th call.
+  // Returns DEADLINE_EXCEEDED if the deadline has passed. Reads the clock on every 64th call.
   absl::Status CheckTime();
   // Checks the bytes of the inferred shapes.
   absl::Status CheckShapeBytes(int64_t bytes) const;
@@ -41,17 +41,19 @@ class LimitChecks {
   const GraphImpl::Used& used() const { return used_; }
   // Checks the lengths of names and the numbers of inputs and attributes, in constant time.
   absl::Status CheckNode(const NodeDef& node) const;
-  // Checks the values of the attributes. REQUIRES: those of the op are valid.
+  // Checks the values of the attributes. REQUIRES: the attributes of the op are valid.
   absl::Status CheckAttrs(const NodeDef& node);
-  // Counts the outputs of one more node that are elements of lists.
+  // Checks the values of the attributes of a node whose op is not registered.
+  absl::Status CheckUnknownAttrs(const NodeDef& node);
+  // Counts the list outputs of one more node.
   absl::Status CountListOutputs(int outputs);
 
  private:
-  // Says if the tensors of an attribute are known to be valid.
+  // States whether the tensors of an attribute are known to be valid.
   enum class Tensors { kValid, kUnknown };
 
   absl::Status CheckName(absl::string_view what, absl::string_view name) const;
-  // Checks a value of attribute `name`, which is inside `depth` functions.
+  // Checks a value of attribute `name` that is nested in `depth` functions.
   absl::Status CheckValue(absl::string_view name, const AttrValue& value, Tensors tensors,
                           int depth);
   absl::Status CheckFloat(absl::string_view name, float value) const;
@@ -62,7 +64,7 @@ class LimitChecks {
   absl::Status CheckLibrary(const FunctionDefLibrary& library);
   absl::Status CheckFunction(const FunctionDef& function);
   absl::Status CheckSignature(const OpDef& signature);
-  // Checks the names of repeated messages, each of which must be unique.
+  // Checks the names of repeated messages, which must be unique.
   template <typename Messages>
   absl::Status CheckDeclared(absl::string_view what, const Messages& messages) const;
   // Checks a map of attributes that no op definition describes.

@@ -1,4 +1,4 @@
-// NodesByName: the nodes of a graph by name. Not for users.
+// NodesByName: finds the nodes of a graph by name. Internal.
 #ifndef GRADFLOW_GRAPH_NAME_TABLE_H_
 #define GRADFLOW_GRAPH_NAME_TABLE_H_
 
@@ -32,8 +32,8 @@ struct NamedNode {
   int32_t id = -1;
 };
 
-// A hash table with linear probing. Unlike Debian's Abseil, whose tables are broken when there is
-// no memory to grow, it throws std::bad_alloc then and stays as it was.
+// A hash table with linear probing. If there is no memory to grow, it throws std::bad_alloc and
+// remains unchanged. Abseil's tables (20220623) would then be corrupt.
 class NodesByName {
  public:
   size_t size() const { return size_; }
@@ -50,7 +50,7 @@ class NodesByName {
   void Prefetch(const NameKey& key) const {
     if (!places_.empty()) __builtin_prefetch(&places_[key.hash & mask()]);
   }
-  // Adds a node. Returns false if there is one of this name.
+  // Adds a node. Returns false if the table already has this name.
   bool Insert(const NameKey& key, const std::string* name, int32_t id) {
     if (Find(key) != nullptr) return false;
     Reserve(size_ + 1);
@@ -58,7 +58,7 @@ class NodesByName {
     ++size_;
     return true;
   }
-  // Adds the nodes of another table, none of which is in this one.
+  // Adds the nodes of another table. REQUIRES: the tables have no name in common
   void InsertAll(const NodesByName& other) {
     Reserve(size_ + other.size_);
     for (const NamedNode& node : other.places_) {
@@ -71,7 +71,7 @@ class NodesByName {
     if (found == nullptr) return;
     size_t hole = found - places_.data();
     --size_;
-    // Moves nodes back that were put behind the hole because it was taken.
+    // Moves back the nodes that were put after the hole because it was taken.
     for (size_t i = (hole + 1) & mask(); places_[i].name != nullptr; i = (i + 1) & mask()) {
       const size_t wanted = places_[i].hash & mask();
       if (((i - wanted) & mask()) < ((i - hole) & mask())) continue;
@@ -82,7 +82,7 @@ class NodesByName {
   }
   // Makes room for `size` nodes.
   void Reserve(size_t size) {
-    // At most three quarters are taken.
+    // At most three quarters of the places are taken.
     if (size <= places_.size() / 4 * 3) return;
     size_t capacity = std::max<size_t>(places_.size(), 8);
     while (size > capacity / 4 * 3) capacity *= 2;
@@ -104,7 +104,7 @@ class NodesByName {
     places_[i] = node;
   }
 
-  // A power of two, or none.
+  // The size is a power of two or 0.
   Places places_;
   size_t size_ = 0;
 };

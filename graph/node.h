@@ -1,6 +1,6 @@
 // Node: a node of a Graph, with its op, inputs, types and shapes.
 //
-// A node is owned by its graph, lives as long as it, and never moves.
+// A graph owns its nodes. A node lives as long as its graph and never moves.
 //
 // Thread safety: nodes may be read from several threads while no thread adds to the graph.
 #ifndef GRADFLOW_GRAPH_NODE_H_
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "gradflow/core/attributes.h"
 #include "gradflow/core/tensor_shape.h"
@@ -27,15 +28,16 @@ class Node;
 class NodeDef;
 class OpDef;
 class OpRegistration;
+class WhileContext;
 
-// Deletes a NodeDef that is on the heap, and leaves one of a protobuf arena to the arena.
+// Deletes a NodeDef on the heap. Leaves a NodeDef in a protobuf arena to the arena.
 struct NodeDefDeleter {
   // Defined where the type is complete.
   void operator()(NodeDef* def) const;
 };
 using NodeDefPtr = std::unique_ptr<NodeDef, NodeDefDeleter>;
 
-// The types of a node's inputs and outputs, shared by all nodes of a graph that have the same.
+// The types of a node's inputs and outputs. All nodes of a graph with the same types share them.
 struct NodeTypes {
   // Lists are flattened.
   DataTypeVector inputs;
@@ -87,8 +89,8 @@ class EdgeIterator {
 
 }  // namespace internal
 
-// The edges of a node, in order: `for (const Edge* edge : edges)`. Pointers are valid as long as
-// the set.
+// The edges of a node, in order: `for (const Edge* edge : edges)`. Pointers are valid while the set
+// lives.
 class EdgeSet {
  public:
   // The types that containers have.
@@ -122,15 +124,31 @@ class Node {
   const Graph& graph() const { return *graph_; }
   const std::string& requested_device() const;
   bool IsConstant() const { return type_string() == "Const"; }
+  // Return true for the ops of branches and loops, including reference forms such as RefSwitch.
+  bool IsSwitch() const;
+  bool IsMerge() const;
+  bool IsEnter() const;
+  bool IsExit() const;
+  bool IsNextIteration() const;
+  bool IsLoopCond() const;
+  // Returns the loop that an Exit node ends, if BuildWhileLoop() (while_loop.h) has made it;
+  // otherwise null.
+  WhileContext* while_ctx() const;
+  // Returns false if the op is not registered, or if the node depends on a node whose op is not
+  // registered (ImportGraphDefOptions::allow_missing_ops). An unresolved node has no inputs and no
+  // outputs.
+  bool is_resolved() const { return is_resolved_; }
+  // Returns OK, or NOT_FOUND with the names of this node and of the missing op.
+  absl::Status CheckResolved() const;
 
   // Data inputs and outputs; each element of a list counts.
   int num_inputs() const { return num_data_inputs_; }
   int num_outputs() const { return static_cast<int>(types_->outputs.size()); }
-  // REQUIRES for these and output_shape: 0 <= i < num_inputs() (num_outputs())
+  // REQUIRES, here and in output_shape(): 0 <= i < num_inputs() or num_outputs()
   DataType input_type(int i) const { return sources_[i].node->output_type(sources_[i].output); }
   DataType output_type(int i) const { return types_->outputs[i]; }
-  // Returns true if input i is a reference to a variable by the definition of the op. An input that
-  // is not may have a reference for its source, and reads the value then.
+  // Returns true if the op definition declares input i as a reference to a variable. The source of
+  // any other input may also be a reference; the input then reads the value.
   bool takes_reference(int i) const { return IsRefType(types_->inputs[i]); }
   const DataTypeVector& output_types() const { return types_->outputs; }
   // The inferred shape of output i.
@@ -138,8 +156,8 @@ class Node {
     return output_shapes_[static_cast<ptrdiff_t>(i) * shape_step_];
   }
 
-  // Reads an attribute. NOT_FOUND if the node has none of this name, INVALID_ARGUMENT if it has
-  // another type.
+  // Reads an attribute. Returns NOT_FOUND if the node has no attribute of this name, and
+  // INVALID_ARGUMENT if the attribute has another type.
   template <typename T>
   absl::Status GetAttr(absl::string_view name, T* value) const {
     return GetNodeAttr(def(), name, value);
@@ -148,12 +166,12 @@ class Node {
   // Returns data edges in the order of the inputs, then control edges.
   EdgeSet in_edges() const;
   // Returns edges in the order of the consumers. The first call for a graph takes time linear in
-  // the graph.
+  // the size of the graph.
   EdgeSet out_edges() const;
 
-  // The sources of the inputs without making edges, for passes over whole graphs: data inputs first
-  // ([0, num_inputs())), then control inputs (output == -1). In an imported graph a source may have
-  // a greater id than its consumer.
+  // The sources of the inputs, without the cost of making edges. Data inputs come first ([0,
+  // num_inputs())), then control inputs (output == -1). In an imported graph a source may have a
+  // greater id than its consumer.
   struct Source {
     // The node that the value comes from.
     const Node* node = nullptr;
@@ -171,15 +189,16 @@ class Node {
   const Graph* graph_ = nullptr;
   NodeDef* def_ = nullptr;
   const OpRegistration* op_ = nullptr;
-  // The input types are those of the op definition; sources may have references to them.
+  // The input types follow the op definition; a source may be a reference to the type.
   const NodeTypes* types_ = nullptr;
   int id_ = 0;
   int num_data_inputs_ = 0;
   absl::InlinedVector<Source, 2> sources_;
-  // The shape of output i is at i * shape_step_, which is 0 if all outputs have one shape. Nodes
-  // may share shapes.
+  // The shape of output i is at i * shape_step_. The step is 0 if all outputs have the same shape.
+  // Nodes may share shapes.
   const PartialTensorShape* output_shapes_ = nullptr;
   int shape_step_ = 0;
+  bool is_resolved_ = true;
 };
 
 }  // namespace gradflow

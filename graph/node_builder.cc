@@ -93,20 +93,20 @@ NodeBuilder& NodeBuilder::AssignedDevice(absl::string_view device) {
   return *this;
 }
 
-// Returns "b", or "values[1]" for element 1 of a list. If `i` is -1, the list as a whole.
+// Returns "b", or "values[1]" for element 1 of a list. `i` is -1 for the list as a whole.
 std::string NodeBuilder::SourceName(const OpDef& op_def, int argument, int i) const {
   const std::string& name = op_def.input_arg(argument).name();
   return arguments_[argument].size == kSingle || i < 0 ? name : absl::StrCat(name, "[", i, "]");
 }
 
-// The error of source `i` of an argument, or of the list as a whole, that disagrees with the op
-// definition, or with attribute `attr` unless that is empty.
+// Returns the error for source `i` of an argument, or for the list as a whole. The source disagrees
+// with the op definition, or with attribute `attr` if it is not empty.
 absl::Status NodeBuilder::Mismatch(const OpDef& op_def, int argument, int i, absl::string_view what,
                                    absl::string_view found, absl::string_view expected,
                                    absl::string_view attr) const {
   std::string reason;
   if (!attr.empty()) {
-    // The first source that has the attribute set it, unless it was given.
+    // The first source with this attribute has set it, unless the caller has.
     std::string origin = "given";
     for (int a = 0; a <= argument; ++a) {
       const OpDef::ArgDef& arg = op_def.input_arg(a);
@@ -148,8 +148,8 @@ absl::Status NodeBuilder::InferAttrs(const OpDef& op_def) {
   return absl::OkStatus();
 }
 
-// Sets the attributes that follow from an argument, or compares the argument with those that are
-// set. An attribute that was given a value of the wrong kind is left to ValidateNodeDef.
+// Sets the attributes that follow from an argument, or compares the argument with attributes that
+// are already set. Leaves an attribute of the wrong kind to ValidateNodeDef.
 absl::Status NodeBuilder::InferAttrsFrom(const OpDef& op_def, int a, TypeAttr* last) {
   const OpDef::ArgDef& arg = op_def.input_arg(a);
   const auto sources = absl::MakeConstSpan(sources_).subspan(
@@ -183,7 +183,7 @@ absl::Status NodeBuilder::InferAttrsFrom(const OpDef& op_def, int a, TypeAttr* l
   }
   int expected = arg.type();
   if (!arg.type_attr().empty() && count > 0) {
-    // Often the attribute of the previous argument.
+    // Often the previous argument has the same attribute.
     if (arg.type_attr() != last->name) *last = {arg.type_attr(), &attrs[arg.type_attr()]};
     AttrValue& type = *last->value;
     if (type.value_case() == AttrValue::VALUE_NOT_SET) type.set_type(BaseType(TypeOf(sources[0])));
@@ -253,32 +253,33 @@ absl::Status NodeBuilder::AddTo(Graph* graph, Node** node) {
     return errors::FailedPrecondition("Finalize was called before; a NodeBuilder makes one node");
   }
   internal::GraphImpl& impl = internal::GraphImpl::Of(graph);
-  // In a large graph the look-up is a cache miss, which takes as long as the checks.
+  // In a large graph the look-up is a cache miss, so it is prefetched before the checks.
   impl.by_name()->Prefetch(def_->name());
-  const absl::StatusOr<internal::Example*> example = impl.LookUpExample(def_->op());
-  absl::Status status = example.status();
+  const absl::StatusOr<internal::CheckedNodeCache*> checked = impl.LookUpCheckedNode(def_->op());
+  absl::Status status = checked.status();
   internal::Attrs attrs = internal::Attrs::kUnchecked;
-  if (status.ok()) status = CheckSources(*graph, (*example)->op->def());
-  if (status.ok()) status = MakeAttrs(**example, &attrs);
+  if (status.ok()) status = CheckSources(*graph, (*checked)->op->def());
+  if (status.ok()) status = MakeAttrs(**checked, &attrs);
   if (!status.ok()) return errors::Prefix(internal::NodePrefix(*def_), status);
 
   absl::InlinedVector<Node::Source, 4> sources;
   AddInputs(&sources);
   GRADFLOW_ASSIGN_OR_RETURN(const Node* made,
-                            impl.Append(std::move(def_), *example, sources, infer_shapes_, attrs));
+                            impl.Append(std::move(def_), *checked, sources, infer_shapes_, attrs));
   if (node != nullptr) *node = const_cast<Node*>(made);
   return absl::OkStatus();
 }
 
-// Sets the attributes that follow from the inputs. *attrs becomes what is known of all of them.
-absl::Status NodeBuilder::MakeAttrs(const internal::Example& example, internal::Attrs* attrs) {
-  if (has_list_ || def_->attr_size() > 0) return InferAttrs(example.op->def());
-  if (!example.inferred || !HasInputTypes(example.types->inputs)) {
+// Sets the attributes that follow from the inputs. Sets *attrs to the checks that Append may skip.
+absl::Status NodeBuilder::MakeAttrs(const internal::CheckedNodeCache& checked,
+                                    internal::Attrs* attrs) {
+  if (has_list_ || def_->attr_size() > 0) return InferAttrs(checked.op->def());
+  if (!checked.inferred || !HasInputTypes(checked.types->inputs)) {
     *attrs = internal::Attrs::kInferred;
-    return InferAttrs(example.op->def());
+    return InferAttrs(checked.op->def());
   }
-  *attrs = internal::Attrs::kOfExample;
-  for (const auto& [name, value] : example.def->attr()) {
+  *attrs = internal::Attrs::kOfCheckedNode;
+  for (const auto& [name, value] : checked.def->attr()) {
     AttrValue& copy = (*def_->mutable_attr())[name];
     if (value.value_case() == AttrValue::kType) {
       copy.set_type(value.type());
@@ -294,7 +295,7 @@ bool NodeBuilder::HasInputTypes(const DataTypeVector& types) const {
                     [](const NodeOut& source, DataType type) { return TypeOf(source) == type; });
 }
 
-// Writes the inputs of the NodeDef, and the same as *sources.
+// Writes the inputs of the NodeDef, and the same inputs as *sources.
 void NodeBuilder::AddInputs(absl::InlinedVector<Node::Source, 4>* sources) {
   // The name of a node lives as long as the graph, so messages of its arena need no copies.
   const bool borrow = def_->GetArena() != nullptr;
@@ -325,23 +326,23 @@ void NodeBuilder::AddInputs(absl::InlinedVector<Node::Source, 4>* sources) {
   }
 }
 
-// ---- OpRecorder ----
+// ---- OpBuilder ----
 
-OpRecorder::OpRecorder(const Scope& scope, absl::string_view op)
+OpBuilder::OpBuilder(const Scope& scope, absl::string_view op)
     : scope_(scope),
       live_(scope.ok()),
       builder_(
           live_ ? internal::GraphImpl::Of(scope.graph()).NewNodeDef() : NodeDefPtr(new NodeDef),
           op) {}
 
-OpRecorder& OpRecorder::Input(const gradflow::Input& input) {
+OpBuilder& OpBuilder::Input(const gradflow::Input& input) {
   if (!live_ || !CheckValue(input, -1)) return *this;
   builder_.Input(ops::AsNodeOut(scope_, input));
   live_ = scope_.ok();
   return *this;
 }
 
-OpRecorder& OpRecorder::Input(const InputList& inputs) {
+OpBuilder& OpBuilder::Input(const InputList& inputs) {
   if (!live_) return *this;
   int i = 0;
   for (const gradflow::Input& input : inputs) {
@@ -352,9 +353,9 @@ OpRecorder& OpRecorder::Input(const InputList& inputs) {
   return *this;
 }
 
-// Returns whether `input`, the next input of the op or the i-th of its next list, is well-formed.
-// If not, the scope gets an error that names the op and the input.
-bool OpRecorder::CheckValue(const gradflow::Input& input, int i) {
+// Returns true if `input`, the next input of the op or element `i` of its next list, is
+// well-formed. Otherwise gives the scope an error that names the op and the input.
+bool OpBuilder::CheckValue(const gradflow::Input& input, int i) {
   if (input.status().ok()) return true;
   NodeDef& def = *builder_.def_;
   *def.mutable_name() = scope_.GetUniqueNameForOp(def.op());
@@ -370,7 +371,7 @@ bool OpRecorder::CheckValue(const gradflow::Input& input, int i) {
   return false;
 }
 
-Operation OpRecorder::Finish() {
+Operation OpBuilder::Finish() {
   if (!live_ || !scope_.ok()) return Operation();
   live_ = false;
   builder_.def_->set_name(scope_.GetUniqueNameForOp(builder_.def_->op()));

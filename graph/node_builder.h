@@ -1,15 +1,16 @@
-// NodeBuilder and OpRecorder: add a node of any op to a graph, whether or not the op has a
-// generated class.
+// NodeBuilder and OpBuilder: add a node of any op to a graph, even if the op has no generated
+// class.
 //
-//   Operation mul = OpRecorder(scope, "MatMul").Input(a).Input(b).Attr("transpose_a",
-//   true).Finish();
+//   Operation mul =
+//       OpBuilder(scope, "MatMul").Input(a).Input(b).Attr("transpose_a", true).Finish();
 //
 //   Node* node;
-//   absl::Status status = NodeBuilder("product", "MatMul").Input(a).Input(b).Finalize(graph,
-//   &node);
+//   absl::Status status =
+//       NodeBuilder("product", "MatMul").Input(a).Input(b).Finalize(graph, &node);
 //
-// Inputs are passed in the order of the op definition; one call passes a list. Attributes that
-// follow from the inputs (types, lengths of lists) may be omitted, and so may those with a default.
+// Each call of Input passes one input, in the order of the op definition. A list is one input.
+// Attributes that follow from the inputs (types, lengths of lists) and attributes with a default
+// may be omitted.
 #ifndef GRADFLOW_GRAPH_NODE_BUILDER_H_
 #define GRADFLOW_GRAPH_NODE_BUILDER_H_
 
@@ -40,7 +41,7 @@ class OpDef;
 class Scope;
 
 namespace internal {
-struct Example;
+struct CheckedNodeCache;
 enum class Attrs;
 }  // namespace internal
 
@@ -72,7 +73,7 @@ class NodeBuilder {
   NodeBuilder& Input(const Node* node, int32_t index = 0) { return Input(NodeOut(node, index)); }
   NodeBuilder& Input(const Output& output) { return Input(NodeOut(output)); }
   NodeBuilder& Input(absl::Span<const NodeOut> sources);
-  // Adds a control input. A node that has been added before has no effect.
+  // Adds a control input. Adding the same node again has no effect.
   NodeBuilder& ControlInput(const Node* node);
   NodeBuilder& ControlInputs(absl::Span<const Node* const> nodes);
   NodeBuilder& Device(absl::string_view device);
@@ -81,7 +82,7 @@ class NodeBuilder {
   // Sets an attribute. A later value replaces an earlier one.
   template <typename T>
   NodeBuilder& Attr(absl::string_view name, const T& value) {
-    // Empty once the node is made.
+    // Null after the node has been made.
     if (def_ == nullptr) return *this;
     if constexpr (std::is_convertible_v<const T&, absl::Span<const int32_t>>) {
       const absl::Span<const int32_t> ints = value;
@@ -107,13 +108,15 @@ class NodeBuilder {
   // The name that was passed to the constructor.
   const std::string& node_name() const;
 
-  // Adds the node to the graph and stores it in *node, which may be null. May be called once.
-  // NOT_FOUND if the graph's registry does not have the op, otherwise INVALID_ARGUMENT; the text
-  // begins with "node 'name' (Op): ". On error the graph and *node are unchanged.
+  // Adds the node to the graph and stores it in *node; `node` may be null. A builder makes one
+  // node. Returns NOT_FOUND if there is no such op or function, UNIMPLEMENTED if the op is
+  // deprecated, FAILED_PRECONDITION if an earlier call has used up the builder, RESOURCE_EXHAUSTED
+  // if memory runs out, otherwise INVALID_ARGUMENT. Errors of the node begin with
+  // "node 'name' (Op): ". On error the graph and *node are unchanged.
   absl::Status Finalize(Graph* graph, Node** node = nullptr);
 
  private:
-  friend class OpRecorder;
+  friend class OpBuilder;
 
   // A call of Input: a list of `size` sources, or a single one (kSingle).
   static constexpr int kSingle = -1;
@@ -130,10 +133,10 @@ class NodeBuilder {
 
   NodeBuilder(NodeDefPtr def, absl::string_view op);
 
-  // Finalize, except that it throws if memory runs out.
+  // Like Finalize, but throws if memory runs out.
   absl::Status AddTo(Graph* graph, Node** node);
   absl::Status CheckSources(const Graph& graph, const OpDef& op_def) const;
-  absl::Status MakeAttrs(const internal::Example& example, internal::Attrs* attrs);
+  absl::Status MakeAttrs(const internal::CheckedNodeCache& checked, internal::Attrs* attrs);
   bool HasInputTypes(const DataTypeVector& types) const;
   void AddInputs(absl::InlinedVector<Node::Source, 4>* sources);
   absl::Status InferAttrs(const OpDef& op_def);
@@ -148,7 +151,7 @@ class NodeBuilder {
   NodeDefPtr def_;
   absl::InlinedVector<NodeOut, 4> sources_;
   absl::InlinedVector<Argument, 4> arguments_;
-  // Those that are repeated are written once.
+  // May contain a node several times; it is written once.
   absl::InlinedVector<const Node*, 2> control_inputs_;
   // True if any argument is a list.
   bool has_list_ = false;
@@ -156,24 +159,24 @@ class NodeBuilder {
   bool infer_shapes_ = true;
 };
 
-// Adds one op to a scope, as the generated classes do. The scope provides name, device, control
-// dependencies, colocation and kernel label, and keeps the first error. Does nothing on a scope
-// that has failed.
-class OpRecorder {
+// Adds one op to a scope, like the generated classes. The scope provides name, device, control
+// dependencies, colocation and kernel label, and keeps the first error. Does nothing if the scope
+// has failed.
+class OpBuilder {
  public:
   // REQUIRES: `scope` outlives the call of Finish(), which is made once.
-  OpRecorder(const Scope& scope, absl::string_view op);
+  OpBuilder(const Scope& scope, absl::string_view op);
 
   // Adds the next input. A list in braces is ambiguous: write Input{...} or InputList{...}.
-  OpRecorder& Input(const gradflow::Input& input);
-  OpRecorder& Input(const InputList& inputs);
+  OpBuilder& Input(const gradflow::Input& input);
+  OpBuilder& Input(const InputList& inputs);
   template <typename T>
-  OpRecorder& Attr(absl::string_view name, const T& value) {
+  OpBuilder& Attr(absl::string_view name, const T& value) {
     if (live_) builder_.Attr(name, value);
     return *this;
   }
   template <typename T>
-  OpRecorder& Attr(absl::string_view name, std::initializer_list<T> values) {
+  OpBuilder& Attr(absl::string_view name, std::initializer_list<T> values) {
     if (live_) builder_.Attr(name, values);
     return *this;
   }

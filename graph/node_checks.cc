@@ -36,15 +36,15 @@ bool HaveSameBits(const AttrValue& a, const AttrValue& b) {
     case AttrValue::kS:
       return a.s() == b.s();
     case AttrValue::kFunc:
-      // A function has a map, which may be written in any order.
+      // A function contains a map, which may be written in any order.
       return false;
     default:
       return a.SerializePartialAsString() == b.SerializePartialAsString();
   }
 }
 
-// The argument that input `input` of a node belongs to, and the index within it if it is a list,
-// else -1.
+// The argument that an input of a node belongs to, and the index within the argument, or -1 if it
+// is not a list.
 struct InputArg {
   const OpDef::ArgDef* arg = nullptr;
   int index = -1;
@@ -67,15 +67,16 @@ std::string Quoted(absl::string_view text) {
   return absl::StrCat("'", absl::CEscape(text.substr(0, kMaxQuoted)), "...'");
 }
 
-std::string NodeTitle(const NodeDef& node) {
-  return absl::StrCat(Quoted(node.name()), " (",
-                      absl::CEscape(absl::string_view(node.op()).substr(0, kMaxQuoted)), ")");
+std::string NodeTitle(absl::string_view name, absl::string_view op) {
+  return absl::StrCat(Quoted(name), " (", absl::CEscape(op.substr(0, kMaxQuoted)), ")");
 }
+
+std::string NodeTitle(const NodeDef& node) { return NodeTitle(node.name(), node.op()); }
 
 std::string NodePrefix(const NodeDef& node) { return absl::StrCat("node ", NodeTitle(node), ": "); }
 
 absl::Status CheckNodeName(absl::string_view name) {
-  // A table by character, since this runs for every name of a large graph.
+  // A table indexed by character, because this runs for every name of a large graph.
   static const auto& allowed = *new std::array<bool, 256>([] {
     std::array<bool, 256> table{};
     for (int c = 0; c < 128; ++c) {
@@ -89,13 +90,14 @@ absl::Status CheckNodeName(absl::string_view name) {
   for (const char c : name) valid &= allowed[static_cast<unsigned char>(c)];
   if (valid) return absl::OkStatus();
   return errors::InvalidArgument(
-      "the name must begin with a letter, a digit or '.', and go on with these, '_', '-', '/' and "
+      "the name must begin with a letter, a digit or '.', and continue with these, '_', '-', '/' "
+      "and "
       "'>'");
 }
 
 bool HaveSameAttrs(const NodeDef& a, const NodeDef& b) {
   if (a.attr_size() != b.attr_size()) return false;
-  // Maps of one attribute, and most maps of few, have the same order.
+  // Maps with one attribute, and most maps with few attributes, have the same order.
   auto same_place = b.attr().begin();
   for (const auto& [name, value] : a.attr()) {
     const auto it = same_place->first == name ? same_place : b.attr().find(name);
@@ -130,6 +132,9 @@ absl::Status ResolveInputs(const NodeDef& node,
     const Node* source = find(id.node);
     if (source == nullptr) {
       return errors::InvalidArgument("input ", Quoted(input), " names no node of the graph");
+    }
+    if (!source->is_resolved()) {
+      return errors::Prefix(absl::StrCat("input ", Quoted(input), ": "), source->CheckResolved());
     }
     if (id.index >= source->num_outputs()) {
       return errors::InvalidArgument("input ", Quoted(input), " does not exist: ", Quoted(id.node),

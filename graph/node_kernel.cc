@@ -11,7 +11,7 @@ absl::StatusOr<std::unique_ptr<OpKernel>> MakeNodeKernel(const Node& node,
                                                          const Tensor* constant) {
   absl::InlinedVector<DataType, 8> input_types(node.num_inputs());
   for (int i = 0; i < node.num_inputs(); ++i) {
-    // A node that takes the value of a variable is given it.
+    // A node that reads the value of a variable gets the value instead of a reference.
     input_types[i] = node.takes_reference(i) ? node.input_type(i) : BaseType(node.input_type(i));
   }
   const KernelConstruction construction(node.def(), node.op_def(), input_types, node.output_types(),
@@ -21,7 +21,7 @@ absl::StatusOr<std::unique_ptr<OpKernel>> MakeNodeKernel(const Node& node,
     GRADFLOW_ASSIGN_OR_RETURN(kernel, registration.factory(construction));
     return absl::OkStatus();
   }));
-  if (kernel == nullptr) return errors::Internal("the factory of the kernel made none");
+  if (kernel == nullptr) return errors::Internal("the kernel factory returned null");
   return kernel;
 }
 

@@ -1,4 +1,4 @@
-// Makes and runs the kernel of one node, outside of an executor. Not for users.
+// Makes and runs the kernel of one node, outside of an executor. Internal.
 #ifndef GRADFLOW_GRAPH_NODE_KERNEL_H_
 #define GRADFLOW_GRAPH_NODE_KERNEL_H_
 
@@ -15,12 +15,13 @@
 
 namespace gradflow::internal {
 
-// Makes a kernel of `registration` for the node. `constant` is that of KernelConstruction.
+// Makes a kernel of `registration` for the node. `constant` is passed to KernelConstruction.
 absl::StatusOr<std::unique_ptr<OpKernel>> MakeNodeKernel(const Node& node,
                                                          const KernelRegistration& registration,
                                                          const Tensor* constant = nullptr);
 
-// Computes the node on the calling thread. Returns INTERNAL if an output is not as declared.
+// Computes the node on the calling thread. Returns INTERNAL if an output does not have the declared
+// type.
 absl::Status RunNodeKernel(const Node& node, const OpKernel& kernel, absl::Span<Tensor> inputs,
                            const RunContext& run, std::vector<Tensor>* outputs);
 

@@ -1,4 +1,4 @@
-// NodeStore: the nodes of a graph, by number. Not for users.
+// NodeStore: the nodes of a graph, indexed by id. Internal.
 #ifndef GRADFLOW_GRAPH_NODE_STORE_H_
 #define GRADFLOW_GRAPH_NODE_STORE_H_
 
@@ -10,9 +10,8 @@
 
 namespace gradflow::internal {
 
-// A std::deque<Node> with larger blocks: nodes do not move. The blocks of libstdc++'s have three
-// nodes and are allocated one by one; these are allocated many at a time, in huge pages when there
-// are many.
+// Like std::deque<Node>, nodes do not move. Blocks are larger than in libstdc++'s deque, and many
+// blocks are allocated at a time, in huge pages if there are many.
 class NodeStore {
  public:
   // Nodes per block.
@@ -29,7 +28,7 @@ class NodeStore {
   const Node& operator[](size_t i) const { return blocks_[i / kBlock][i % kBlock]; }
   // Appends a node. Throws std::bad_alloc.
   Node& Add();
-  // Destroys all nodes but the first `size`. REQUIRES: size <= size()
+  // Destroys all nodes except the first `size`. REQUIRES: size <= size()
   void Truncate(size_t size);
 
  private:
@@ -41,7 +40,7 @@ class NodeStore {
   using Memory = std::unique_ptr<void, FreeMemory>;
 
   void AddBlock();
-  // Returns the number of blocks in use of the last piece of memory.
+  // Returns the number of blocks in use in the last piece of memory.
   size_t UsedBlocks() const;
 
   std::vector<Node*> blocks_;

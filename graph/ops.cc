@@ -167,7 +167,7 @@ Input::Input(absl::string_view node_name, int32_t index, DataType dtype) {
 int32_t Input::index() const { return other_ == nullptr ? output_.index() : other_->index; }
 
 const Tensor& Input::tensor() const {
-  // Never destroyed, so that it outlives all users.
+  // Never destroyed, so it outlives all users.
   static const Tensor& none = *new Tensor();
   return other_ == nullptr ? none : other_->tensor;
 }

@@ -4,8 +4,8 @@
 //   Output b = ops::Add(scope, a, 1.f);        // an Input made from a value becomes a Const node
 //   Output c = ops::AddN(scope, {a, b, {{0.f, 0.f}, {0.f, 0.f}}});
 //
-// Operations and outputs are handles into a graph, which must outlive them. A scope that has failed
-// returns empty ones, which have no inputs or outputs, the type DT_INVALID and the name "".
+// Operations and outputs are handles into a graph, which must outlive them. A failed scope returns
+// empty handles: they have no inputs or outputs, the type DT_INVALID and the name "".
 #ifndef GRADFLOW_GRAPH_OPS_H_
 #define GRADFLOW_GRAPH_OPS_H_
 
@@ -47,7 +47,8 @@ class Operation {
   Output input(int32_t i) const;
   Output output(int32_t i) const;
 
-  // Not const, as in TensorFlow's API, although no member of a node changes it.
+  // Returns a pointer to a mutable node, as in TensorFlow's API, although no member of a node
+  // changes it.
   Node* node() const { return node_; }
   uint64_t hash(int32_t index) const;
   friend bool operator==(const Operation& a, const Operation& b) { return a.node_ == b.node_; }
@@ -95,8 +96,9 @@ using OutputList = std::vector<Output>;
 
 namespace internal {
 
-// The element type that a C++ value has in a tensor: its own, tstring for what converts to a
-// string, int64_t for `long long`. There is no `type` for anything else.
+// The element type of a C++ value in a tensor: tstring for types that convert to a string, int64_t
+// for `long long`, otherwise the type itself. `type` is not defined for types that tensors cannot
+// hold.
 template <typename T, typename = void>
 struct ElementType {};
 template <typename T>
@@ -121,13 +123,13 @@ using ElementTypeT = typename ElementType<T>::type;
 
 }  // namespace internal
 
-// An input of an op: an output, or a value for which a Const is added in the op's scope.
+// An input of an op: an output, or a value. A value becomes a Const in the op's scope.
 class Input {
  public:
   // A value in a program: a scalar, nested lists of scalars in braces, or a tensor.
   //
-  // The elements of a list must agree in type and shape. If they do not, `status` says why, and
-  // becomes the error of the scope in which the value is used.
+  // The elements of a list must agree in type and shape. Otherwise `status` states the reason and
+  // becomes the error of the scope that uses the value.
   struct Initializer {
     // A scalar.
     template <typename T, typename E = internal::ElementTypeT<T>>
@@ -154,7 +156,7 @@ class Input {
         SetBytes(DataTypeToEnum<E>::value, values.begin(), values.size(), shape);
       }
     }
-    // A tensor with one more dimension in front of those of the elements.
+    // A tensor with one more dimension in front of the elements' dimensions.
     Initializer(const std::initializer_list<Initializer>& elements);  // NOLINT: as in TensorFlow
 
     // Returns the tensor as a message.
@@ -198,11 +200,11 @@ class Input {
     bool Allocate(DataType dtype, const TensorShape& shape);
   };
 
-  // An output, or a value for which a Const is added.
+  // An output, or a value that becomes a Const.
   Input(const Output& output) : output_(output) {}  // NOLINT: as in TensorFlow
   // The only output of `op`. An error if `op` does not have exactly one.
   Input(const Operation& op);  // NOLINT: as in TensorFlow
-  // An output, or a value for which a Const is added.
+  // An output, or a value that becomes a Const.
   template <typename T, typename E = internal::ElementTypeT<T>>
   Input(const T& value) : Input(Initializer(value)) {}       // NOLINT: as in TensorFlow
   Input(const Initializer& value);                           // NOLINT: as in TensorFlow

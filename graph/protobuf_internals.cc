@@ -6,6 +6,7 @@
 #include <google/protobuf/wire_format_lite.h>
 
 #include <utility>
+#include <vector>
 
 #include "gradflow/core/huge_pages.h"
 #include "gradflow/proto/graph.pb.h"
@@ -25,7 +26,7 @@ static_assert(kVarint == static_cast<int>(WireFormatLite::WIRETYPE_VARINT) &&
 
 std::unique_ptr<Arena> MakeGraphArena() {
   ArenaOptions options;
-  // Each block is larger than the one before, up to this.
+  // Blocks grow up to this size.
   options.max_block_size = kHugePageBytes;
   options.block_alloc = AllocateBlock;
   options.block_dealloc = FreeBlock;
@@ -33,18 +34,27 @@ std::unique_ptr<Arena> MakeGraphArena() {
 }
 
 void AddBorrowed(const std::string& value, google::protobuf::RepeatedPtrField<std::string>* field) {
-  // An arena's message deletes no element, and nobody changes one through a const message.
+  // A message in an arena deletes no element, and no caller changes an element through a const
+  // message.
   field->UnsafeArenaAddAllocated(const_cast<std::string*>(&value));
+}
+
+void SetBorrowed(int i, const std::string& value,
+                 google::protobuf::RepeatedPtrField<std::string>* field) {
+  std::vector<std::string*> elements(static_cast<size_t>(field->size()));
+  field->UnsafeArenaExtractSubrange(0, field->size(), elements.data());
+  elements[static_cast<size_t>(i)] = const_cast<std::string*>(&value);
+  for (std::string* element : elements) field->UnsafeArenaAddAllocated(element);
 }
 
 void AddNodeDef(NodeDefPtr&& node, GraphDef* graph) {
   graph->mutable_node()->Reserve(graph->node_size() + 1);
-  // AddAllocated would copy a node of an arena.
+  // AddAllocated would copy a node that is in an arena.
   graph->mutable_node()->UnsafeArenaAddAllocated(node.release());
 }
 
 void ClearNodeDefs(GraphDef* graph) {
-  // The destructor of the GraphDef would delete all nodes, also those of an arena.
+  // The destructor of the GraphDef would delete all nodes, including nodes in an arena.
   auto& nodes = *graph->mutable_node();
   while (!nodes.empty()) NodeDefPtr(nodes.UnsafeArenaReleaseLast()).reset();
 }

@@ -1,4 +1,4 @@
-// Undocumented interfaces of Protocol Buffers that graph/ uses, in one place. Not for users.
+// All undocumented interfaces of Protocol Buffers that graph/ uses. Internal.
 #ifndef GRADFLOW_GRAPH_PROTOBUF_INTERNALS_H_
 #define GRADFLOW_GRAPH_PROTOBUF_INTERNALS_H_
 
@@ -21,16 +21,19 @@ class GraphDef;
 
 namespace internal {
 
-// ---- Ownership of the NodeDefs of a graph, some of which are in an arena ----
+// ---- Ownership of the NodeDefs of a graph; some may be in an arena ----
 
 // Makes an arena whose blocks are in huge pages.
 std::unique_ptr<google::protobuf::Arena> MakeGraphArena();
 // Adds a string that lives as long as the message of the field. REQUIRES: the message is in an
 // arena.
 void AddBorrowed(const std::string& value, google::protobuf::RepeatedPtrField<std::string>* field);
-// Appends a node, which the graph owns unless it is in an arena. `node` keeps it if this throws.
+// Replaces element `i` by such a string. Other messages may have borrowed the old element.
+void SetBorrowed(int i, const std::string& value,
+                 google::protobuf::RepeatedPtrField<std::string>* field);
+// Appends a node. The graph owns it unless it is in an arena. If this throws, `node` still owns it.
 void AddNodeDef(NodeDefPtr&& node, GraphDef* graph);
-// Removes and deletes all nodes, except that those in an arena are left to it.
+// Removes all nodes. Deletes them, except nodes in an arena.
 void ClearNodeDefs(GraphDef* graph);
 
 // ---- The wire format ----
@@ -44,10 +47,10 @@ enum WireType {
   kEndGroup = 4,
   kFixed32 = 5,
 };
-// Returns the encoding of a value of the field, or of an element if it is repeated.
+// Returns the encoding of the field's value, or of an element of a repeated field.
 WireType WireTypeOf(const google::protobuf::FieldDescriptor& field);
 
-// Returns whether protobuf accepts `text` as a string.
+// Returns true if protobuf accepts `text` as a string.
 bool IsUtf8(absl::string_view text);
 
 }  // namespace internal

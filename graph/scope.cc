@@ -11,6 +11,7 @@
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
 #include "gradflow/graph/export.h"
+#include "gradflow/graph/graph_impl.h"
 #include "gradflow/graph/import.h"
 #include "gradflow/graph/node_builder.h"
 #include "gradflow/graph/node_checks.h"
@@ -50,7 +51,7 @@ Scope Scope::DisabledShapeInferenceScope(const Registry& registry) {
 }
 
 const Scope::Settings& Scope::settings() const {
-  // Never destroyed, so that scopes of static storage can be used until the end.
+  // Never destroyed, because scopes in static storage may live until the end.
   static const Settings& defaults = *new Settings();
   return settings_ == nullptr ? defaults : *settings_;
 }
@@ -85,6 +86,15 @@ Scope internal::SubScopeOfUnusedName(const Scope& scope, absl::string_view name)
   return sub_scope;
 }
 
+Scope internal::NewScopeOfFunction(const Scope& caller) {
+  Scope scope(caller.graph()->registry(), caller.shared_->infer_shapes);
+  std::unique_ptr<Graph> graph =
+      GraphImpl::NewGraph(caller.graph()->registry(), caller.graph()->functions());
+  scope.shared_->graph = std::shared_ptr<Graph>(
+      graph.release(), [keep = caller.graph_as_shared_ptr()](Graph* g) { delete g; });
+  return scope;
+}
+
 Scope Scope::WithOpNameImpl(std::string op_name) const {
   if (single_use()) {
     UpdateStatus(
@@ -115,7 +125,7 @@ CompositeOpScopes Scope::GetCompositeOpScopes(absl::string_view composite_op_nam
     return {*this, *this};
   }
   if (single_use()) {
-    // The last op of a composite is itself a composite: its ops are named like those before it.
+    // The last op of a composite is itself a composite: its ops are named like the ops before it.
     Scope child = *this;
     child.used_ = nullptr;
     child.name_ = op_name_;
@@ -125,7 +135,7 @@ CompositeOpScopes Scope::GetCompositeOpScopes(absl::string_view composite_op_nam
   const Scope child = NewSubScope(op_name_.empty() ? composite_op_name : op_name_);
   Scope last = child;
   last.used_ = std::make_shared<bool>(false);
-  // In a sub-scope "a" the last op of "b" is "a_a/b" in TensorFlow, so it is here.
+  // In a sub-scope "a" the last op of "b" is "a_a/b", as in TensorFlow.
   last.op_name_ = name_.empty() ? child.name_ : absl::StrCat(name_, "_", child.name_);
   return {child, last};
 }

@@ -8,12 +8,12 @@
 //   absl::Status status = root.ToGraphDef(&graph);
 //
 // A scope is cheap to copy. All scopes that derive from one root share its graph and its status.
-// The status keeps the first error. After an error, ops add no node and are empty.
+// The status keeps the first error. After an error, ops add no nodes and return empty outputs.
 //
 // Names are made unique as in TensorFlow: the second "Square" is "Square_1", and the second
 // NewSubScope("layer") is "layer_1".
 //
-// Thread safety: none. Scopes of one root share state.
+// Scopes are not thread-safe, because scopes of one root share state.
 #ifndef GRADFLOW_GRAPH_SCOPE_H_
 #define GRADFLOW_GRAPH_SCOPE_H_
 
@@ -40,8 +40,11 @@ struct CompositeOpScopes;
 namespace internal {
 class UniqueNames;
 // Returns the sub-scope `name` without reserving the name, so that `scope` keeps no memory for it.
-// Not for users. REQUIRES: no other op or sub-scope has the name
+// Internal. REQUIRES: no other op or sub-scope has the name
 Scope SubScopeOfUnusedName(const Scope& scope, absl::string_view name);
+// Returns a scope over a new graph that has the functions of the caller's graph. The new graph
+// keeps the caller's graph alive. Internal.
+Scope NewScopeOfFunction(const Scope& caller);
 }  // namespace internal
 
 class Scope {
@@ -51,8 +54,8 @@ class Scope {
   Scope(const Scope&) = default;
   Scope& operator=(const Scope&) = default;
 
-  // Returns a scope over a new graph. The ops are those of GlobalRegistry() or of `registry`, which
-  // is borrowed.
+  // Returns a scope over a new graph. Ops come from GlobalRegistry() or from `registry`, which is
+  // borrowed.
   static Scope NewRootScope();
   static Scope NewRootScope(const Registry& registry);
   // NewRootScope() without shape inference.
@@ -61,11 +64,11 @@ class Scope {
 
   // ---- Copies of this scope with other settings ----
 
-  // Prefixes names of ops with `name` and "/", below the prefix of this scope, and drops the name
-  // of WithOpName(). An empty name adds no prefix.
+  // Adds `name` and "/" to the prefix of op names, and drops the name of WithOpName(). An empty
+  // name adds no prefix.
   Scope NewSubScope(absl::string_view name) const;
-  // Names ops by the concatenated parts instead of by their type. A name that is taken gets a
-  // suffix: "w_1".
+  // Names ops with the concatenated parts instead of their type. A name that is already taken gets
+  // a suffix: "w_1".
   template <typename... Parts>
   Scope WithOpName(const Parts&... parts) const {
     return WithOpNameImpl(absl::StrCat(parts...));
@@ -91,9 +94,10 @@ class Scope {
   // Reserves and returns a unique full name for an op. The name derives from WithOpName() or, if
   // none was set, from `default_name`.
   std::string GetUniqueNameForOp(absl::string_view default_name) const;
-  // Returns the scopes of a composite op, which consists of several ops. The last op has the name
-  // of the composite, and the others are below it; in a sub-scope "a", the last op of "b" is
-  // "a_a/b", as in TensorFlow. The scope of the last op can be used once.
+  // Returns the scopes of a composite op, which consists of several ops. In a root scope, the last
+  // op has the name of the composite, "b", and the other ops are "b/...". In a sub-scope "a", the
+  // other ops are "a/b/...", but the last op is "a_a/b", as in TensorFlow. The scope of the last op
+  // can be used once.
   CompositeOpScopes GetCompositeOpScopes(absl::string_view composite_op_name) const;
   // Sets control dependencies, device, colocation, kernel label and shape inference of a node.
   void UpdateBuilder(NodeBuilder* builder) const;
@@ -117,6 +121,7 @@ class Scope {
 
  private:
   friend Scope internal::SubScopeOfUnusedName(const Scope& scope, absl::string_view name);
+  friend Scope internal::NewScopeOfFunction(const Scope& caller);
   struct Shared;
   struct Settings;
 
@@ -141,7 +146,7 @@ class Scope {
 
 // The result of Scope::GetCompositeOpScopes.
 struct CompositeOpScopes {
-  // For every op but the last.
+  // For every op except the last.
   Scope child;
   // For the last op.
   Scope last;

@@ -7,7 +7,7 @@
 namespace gradflow::internal {
 
 const PartialTensorShape* ShapeStore::Unknown() {
-  // Never destroyed, as graphs of static storage may live until the end.
+  // Never destroyed, because graphs in static storage may live until the end.
   static const auto& unknown = *new PartialTensorShape();
   return &unknown;
 }

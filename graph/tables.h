@@ -1,4 +1,4 @@
-// Hash tables for what an untrusted file makes large. Not for users.
+// Hash tables that an untrusted file can make large. Internal.
 #ifndef GRADFLOW_GRAPH_TABLES_H_
 #define GRADFLOW_GRAPH_TABLES_H_
 
@@ -9,8 +9,8 @@
 
 namespace gradflow::internal {
 
-// The standard library's tables throw std::bad_alloc, and stay as they were, if there is no memory
-// to grow. Those of Debian's Abseil (20220623) are broken then, and end the process.
+// If there is no memory to grow, the standard library's tables throw std::bad_alloc and remain
+// unchanged. Abseil's tables (20220623) would then be corrupt and end the process.
 template <typename K, typename V>
 using HashMap = std::unordered_map<K, V, absl::Hash<K>>;
 template <typename K>

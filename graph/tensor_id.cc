@@ -4,6 +4,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/status.h"
+#include "gradflow/graph/control_flow.h"
 #include "gradflow/graph/graph.h"
 #include "gradflow/graph/node_checks.h"
 
@@ -35,7 +36,7 @@ std::string FormatTensorId(const TensorId& id) {
 }
 
 std::vector<TensorId> UnusedOutputIds(const Graph& graph) {
-  // used[begin[i] + j]: whether some node takes output j of node i.
+  // used[begin[i] + j] is true if a node reads output j of node i.
   std::vector<int> begin(graph.num_nodes() + 1);
   for (int id = 0; id < graph.num_nodes(); ++id) {
     begin[id + 1] = begin[id] + graph.node(id)->num_outputs();
@@ -50,7 +51,14 @@ std::vector<TensorId> UnusedOutputIds(const Graph& graph) {
   std::vector<TensorId> ids;
   for (int id = 0; id < graph.num_nodes(); ++id) {
     const Node& node = *graph.node(id);
-    for (int i = 0; i < node.num_outputs(); ++i) {
+    // These outputs are in loops, or in branches that may not be taken.
+    const ControlFlowOp kind = ControlFlowOpOf(node);
+    if (kind == ControlFlowOp::kSwitch || kind == ControlFlowOp::kEnter ||
+        kind == ControlFlowOp::kLoopCond || kind == ControlFlowOp::kNextIteration) {
+      continue;
+    }
+    const int count = kind == ControlFlowOp::kMerge ? 1 : node.num_outputs();
+    for (int i = 0; i < count; ++i) {
       if (!is_used[begin[id] + i]) ids.push_back({node.name(), i});
     }
   }

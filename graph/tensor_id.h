@@ -22,17 +22,18 @@ struct TensorId {
   bool IsControl() const { return index < 0; }
 };
 
-// Parses the name of a tensor. INVALID_ARGUMENT if the name of the node is empty or the index is
-// too large. The node need not exist.
+// Parses the name of a tensor. Returns INVALID_ARGUMENT if the name of the node is empty or the
+// index is too large. The node need not exist.
 absl::StatusOr<TensorId> ParseTensorId(absl::string_view text);
 
 // Returns "node" for output 0, otherwise "node:2" or "^node".
 std::string FormatTensorId(const TensorId& id);
 
-// Returns the outputs of `graph` that no node takes as input, in the order of the nodes. The ids
-// point into the graph.
+// Returns the outputs of `graph` that no node takes as input, in the order of the nodes, without
+// the outputs of Switch and Enter nodes and the indexes of Merge nodes. The ids point into the
+// graph.
 std::vector<TensorId> UnusedOutputIds(const Graph& graph);
-// Returns their names.
+// Returns the names of these outputs.
 std::vector<std::string> UnusedOutputs(const Graph& graph);
 
 }  // namespace gradflow

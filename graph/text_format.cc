@@ -35,7 +35,7 @@ using google::protobuf::Reflection;
 using google::protobuf::TextFormat;
 using google::protobuf::UnknownField;
 
-// An estimate of the memory of a message besides the characters of its text.
+// An estimate of the memory of a message, not including the characters of its text.
 constexpr int64_t kMessageBytes = 300;
 
 constexpr absl::string_view kUnknownHeader =
@@ -60,7 +60,7 @@ class FirstError final : public google::protobuf::io::ErrorCollector {
 
 // ---- Unknown fields ----
 
-// Returns the name or key of a message, or "" if it has none.
+// Returns the name or key of a message, or "" if the message has no such field.
 std::string StringField(const Message& message, const char* name) {
   const FieldDescriptor* field = message.GetDescriptor()->FindFieldByName(name);
   if (field == nullptr || field->is_repeated()) return "";
@@ -76,14 +76,14 @@ std::string StringField(const Message& message, const char* name) {
   }
 }
 
-// Returns a number that tells texts apart, except those that are made to be alike (FNV-1a).
+// Returns the FNV-1a hash of a text. It distinguishes texts unless they are crafted to collide.
 std::string Fingerprint(absl::string_view text) {
   uint64_t hash = 0xcbf29ce484222325;
   for (const char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
   return absl::StrCat(absl::Hex(hash));
 }
 
-// The keys of a map in order; the position of each stands for it in a path.
+// The sorted keys of a map, with their positions. In a path, the position can stand for the key.
 using SortedKeys = std::map<std::string, int>;
 SortedKeys SortKeys(const Message& message, const FieldDescriptor* map) {
   const Reflection& reflection = *message.GetReflection();
@@ -96,8 +96,8 @@ SortedKeys SortKeys(const Message& message, const FieldDescriptor* map) {
   return keys;
 }
 
-// Names and keys in paths are in base64. Longer ones would make the text quadratic, as each of the
-// messages below them repeats them: a fingerprint stands for them, after this mark.
+// Names and keys in paths are in base64. The path of every nested message repeats them, so long
+// names would make the text quadratic. A fingerprint after this mark stands for a long name.
 constexpr size_t kMaxNameInPath = 24;
 constexpr char kFingerprintMark = '~';
 
@@ -150,23 +150,22 @@ void AppendUnknown(const Message& message, const std::string& path, size_t max_b
   }
 }
 
-// The entries of maps by key, and in the order of the keys. Each map is indexed once, on its first
-// use.
+// The entries of a map, by key and in the order of the keys. Each map is indexed on its first use.
 using EntriesByKey = std::map<std::string, Message*>;
 struct Entries {
   EntriesByKey by_key;
-  // With the keys as in paths.
+  // The keys have the form that they have in paths.
   std::vector<std::pair<std::string, Message*>> in_order;
 };
 using MapIndex = HashMap<std::pair<const Message*, const FieldDescriptor*>, Entries>;
-// The fingerprints of messages with long names, which are made on their first use.
+// The fingerprints of messages with long names. Each fingerprint is made on its first use.
 using Fingerprints = HashMap<const Message*, std::string>;
 struct PathIndex {
   MapIndex maps;
   Fingerprints fingerprints;
 };
 
-// Returns whether `text` stands for the name of `message` in a path.
+// Returns true if `text` stands for the name of `message` in a path.
 bool HasNameInPath(const Message& message, absl::string_view text, Fingerprints* fingerprints) {
   if (absl::ConsumePrefix(&text, absl::string_view(&kFingerprintMark, 1))) {
     const auto [it, is_new] = fingerprints->try_emplace(&message);
@@ -177,7 +176,7 @@ bool HasNameInPath(const Message& message, absl::string_view text, Fingerprints*
   return absl::Base64Unescape(text, &name) && StringField(message, "name") == name;
 }
 
-// Returns the message that one step of a path leads to, or null if there is none.
+// Returns the message that one step of a path leads to, or null if it does not exist.
 Message* FollowStep(Message* message, absl::string_view step, PathIndex* index) {
   const Reflection& reflection = *message->GetReflection();
   const size_t end = step.find_first_of("[{");
@@ -234,9 +233,9 @@ Message* FollowStep(Message* message, absl::string_view step, PathIndex* index) 
 
 // ---- Checks that the parser does not make ----
 
-// Checks that strings are UTF-8, as they must be in a binary file, and that no key of a map occurs
-// twice, which the map itself would not show. REQUIRES: the maps have not been read since the text
-// was parsed.
+// Checks that strings are UTF-8, because a binary file requires it, and that no map key occurs
+// twice, because the map itself drops duplicates. REQUIRES: the maps have not been read since the
+// text was parsed.
 absl::Status CheckStrings(const Message& message, const std::string& path) {
   const Reflection& reflection = *message.GetReflection();
   std::vector<const FieldDescriptor*> fields;
@@ -277,7 +276,7 @@ absl::Status CheckStrings(const Message& message, const std::string& path) {
   return absl::OkStatus();
 }
 
-// Returns whether protobuf would parse `unknown` as the value of a field that it knows.
+// Returns true if protobuf would parse `unknown` as the value of a known field.
 bool IsKnown(const UnknownField& unknown, const Descriptor& type) {
   const FieldDescriptor* const field = type.FindFieldByNumber(unknown.number());
   if (field == nullptr) return false;
@@ -287,7 +286,8 @@ bool IsKnown(const UnknownField& unknown, const Descriptor& type) {
   return found == WireTypeOf(*field) || (field->is_packable() && found == kLength);
 }
 
-// `memory` is an estimate of the memory of the message so far.
+// Adds the unknown fields in the comments of `text` to the message. `memory` is an estimate of the
+// memory of the message so far.
 absl::Status RestoreUnknown(absl::string_view text, const GraphLimits& limits, int64_t memory,
                             Message* message) {
   PathIndex index;
@@ -318,7 +318,7 @@ absl::Status RestoreUnknown(absl::string_view text, const GraphLimits& limits, i
     for (int i = 0; i < unknown.field_count(); ++i) {
       if (IsKnown(unknown.field(i), *target->GetDescriptor())) {
         return errors::InvalidArgument("line ", number, ": in the unknown fields, field ",
-                                       unknown.field(i).number(), " is a known one of a ",
+                                       unknown.field(i).number(), " is a known field of ",
                                        target->GetDescriptor()->name());
       }
     }
@@ -330,7 +330,7 @@ absl::Status RestoreUnknown(absl::string_view text, const GraphLimits& limits, i
 // ---- Memory ----
 
 // Returns the end of a string that begins with `quote` before `i`, or of a comment. Agrees with
-// protobuf's tokenizer, which goes on after an error.
+// protobuf's tokenizer, which continues after an error.
 size_t SkipString(absl::string_view text, size_t i, char quote) {
   const auto ends_line = [&](size_t at) {
     return at >= text.size() || text[at] == '\n' || text[at] == '\0';
@@ -379,7 +379,7 @@ int64_t MemoryOf(absl::string_view text) {
 
 namespace {
 
-// Writes to a string, of which it refuses to write more than `max_bytes` and a buffer.
+// Writes to a string. Fails when the string has more than `max_bytes` bytes.
 class LimitedStream final : public google::protobuf::io::ZeroCopyOutputStream {
  public:
   LimitedStream(std::string* out, size_t max_bytes) : stream_(out), max_bytes_(max_bytes) {}

@@ -11,7 +11,7 @@ namespace gradflow::internal {
 
 namespace {
 
-// StrCat in no more memory than the text needs, since graphs have millions of names.
+// Like StrCat, but the result has no spare capacity, because graphs have millions of names.
 std::string Join(std::initializer_list<absl::string_view> parts) {
   char joined[256];
   size_t size = 0;
@@ -41,7 +41,7 @@ std::string UniqueNames::Take(absl::string_view scope, absl::string_view name) {
   return Join({scope, slash, name, "_", absl::AlphaNum(number).Piece()});
 }
 
-// Returns the k of a name_<k> as Take writes it, otherwise 0.
+// Returns k if `name` is a name_<k> as Take writes it, otherwise 0.
 int UniqueNames::NumberOf(absl::string_view name) {
   const absl::string_view digits = name.substr(name.rfind('_') + 1);
   // StrCat writes no sign, no space and no leading zero.
@@ -53,7 +53,8 @@ int UniqueNames::NumberOf(absl::string_view name) {
   return absl::SimpleAtoi(digits, &number) ? number : 0;
 }
 
-// Returns whether `name`, which ends in _<number>, was taken or passed over for the name before it.
+// Returns true if `name`, which ends in _<number>, was taken or skipped for the name without the
+// suffix.
 bool UniqueNames::IsGenerated(absl::string_view name, int number) const {
   const auto entry = counters_.find(name.substr(0, name.rfind('_')));
   return entry != counters_.end() && number <= entry->second;

@@ -1,4 +1,4 @@
-// UniqueNames: the names taken in one scope. Not for users.
+// UniqueNames: the names taken in one scope. Internal.
 #ifndef GRADFLOW_GRAPH_UNIQUE_NAMES_H_
 #define GRADFLOW_GRAPH_UNIQUE_NAMES_H_
 
@@ -11,8 +11,9 @@ namespace gradflow::internal {
 
 class UniqueNames {
  public:
-  // Takes `name`, or if it is taken, the first free one of name_1, name_2, ... after the last one
-  // that was taken for `name`. Returns the name with "<scope>/" in front, unless `scope` is empty.
+  // Takes `name`. If `name` is taken, takes the first free name of name_1, name_2, ... after the
+  // last name that was taken for `name`. Returns the name with "<scope>/" in front, unless `scope`
+  // is empty.
   std::string Take(absl::string_view scope, absl::string_view name);
 
  private:
@@ -20,9 +21,9 @@ class UniqueNames {
   bool IsGenerated(absl::string_view name, int number) const;
 
   // Requested names, each with the last number that it got. A numbered name has no entry unless it
-  // was requested too, so a thousand ops of one kind take one entry.
+  // was also requested, so a thousand ops of one kind take one entry.
   absl::flat_hash_map<std::string, int> counters_;
-  // True if any of them looks like a numbered name, which is rare.
+  // True if any requested name looks like a numbered name, which is rare.
   bool has_numbered_ = false;
 };
 

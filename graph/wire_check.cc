@@ -30,13 +30,13 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::MessageFactory;
 
-// The number of a field and its wire type share a varint of 32 bits.
+// The number and the wire type of a field share a varint of 32 bits.
 constexpr uint64_t kMaxTag = 0xffffffff;
 
 // The memory of the set of unknown fields of a message or group, without the fields.
 constexpr int64_t kUnknownSetBytes = 48;
 
-// The fields of a message by number, for a walk over its wire format.
+// The fields of a message, indexed by number, for a walk over its wire format.
 struct Type;
 struct Field {
   enum Kind : uint8_t { kUnknown, kScalar, kBytes, kText, kMessage };
@@ -148,13 +148,14 @@ const char* TakeVarint(const char* at, const char* end, uint64_t* value) {
   return nullptr;
 }
 
-// The key of a map entry: text, or a number as protobuf stores it. Empty and 0 if it has none.
+// The key of a map entry: text, or a number as protobuf stores it. Empty and 0 if the entry has no
+// key.
 using MapKey = std::pair<absl::string_view, uint64_t>;
 
-// The keys of one map of a message that have been seen. Most maps have few.
+// The keys that have been seen in one map of a message. Most maps have few keys.
 class Keys {
  public:
-  // Returns false if the key was there already.
+  // Returns false if the key was already present.
   bool Add(const MapKey& key) {
     constexpr size_t kFew = 16;
     if (many_.empty() && few_.size() < kFew) {
@@ -176,12 +177,12 @@ class Walker {
   Walker(absl::string_view bytes, const GraphLimits& limits, bool thorough)
       : bytes_(bytes), limits_(limits), thorough_(thorough) {}
 
-  // Checks a message of `type.size` bytes, besides the `memory` of others.
+  // Checks a message. `memory` is the memory of other messages.
   absl::Status Check(const Type& type, int64_t memory) {
     memory_ = memory + type.size;
     if (Walk(type, bytes_.data(), bytes_.data() + bytes_.size(), 0)) return absl::OkStatus();
     const std::string place = absl::StrCat("at byte ", at_ - bytes_.data());
-    // The first steps name the node, and the last ones its part.
+    // The first steps name the node, and the last steps name its part.
     constexpr size_t kFirst = 6;
     constexpr size_t kLast = 4;
     std::reverse(path_.begin(), path_.end());
@@ -204,8 +205,7 @@ class Walker {
     return false;
   }
   bool CutOff(const char* at, const Field& field, uint64_t wanted, const char* end) {
-    return Fail(at, Name(field), " has ", wanted, " bytes, but only ", end - at,
-                " are left where it is");
+    return Fail(at, Name(field), " has ", wanted, " bytes, but only ", end - at, " are left");
   }
   static std::string Name(const Field& field) {
     return field.descriptor == nullptr ? "a field"
@@ -219,7 +219,7 @@ class Walker {
                   " levels (GraphLimits::max_depth)");
     }
     const char* const begin = at;
-    // By number of the field. A message has one or two maps.
+    // Keyed by field number. A message has one or two maps.
     absl::InlinedVector<std::pair<int, Keys>, 1> keys;
     bool has_unknown = false;
     while (at < end) {
@@ -227,13 +227,14 @@ class Walker {
       uint64_t tag;
       at = TakeVarint(at, end, &tag);
       if (at == nullptr || tag > kMaxTag || tag >> 3 == 0) {
-        return Fail(start, "expected the number of a field, but found none");
+        return Fail(start, "expected a field number");
       }
       const uint64_t number = tag >> 3;
       const int wire_type = static_cast<int>(tag & 7);
       const Field& field = number < type.fields.size() ? type.fields[number] : UnknownField();
       if (!IsKnown(field, wire_type)) {
-        if (wire_type == kEndGroup) return Fail(start, "a group ends that has not begun");
+        if (wire_type == kEndGroup)
+          return Fail(start, "found the end of a group that has not begun");
         if (!has_unknown && !Take(start, kUnknownSetBytes)) return false;
         has_unknown = true;
         at = SkipUnknown(field, wire_type, number, at, end, depth);
@@ -248,7 +249,7 @@ class Walker {
       const char* const content = SkipLength(field, at, end, &at);
       if (content == nullptr) return false;
       if (!CheckContent(field, content, at, depth, &keys)) {
-        // The index of the element is only counted now that an error needs it.
+        // Counts the index of the element only now, because only errors need it.
         if (field.kind == Field::kMessage) path_.push_back(Step(field, begin, start, content, at));
         return false;
       }
@@ -256,8 +257,8 @@ class Walker {
     return true;
   }
 
-  // Returns whether protobuf parses a value of this encoding as the field. If not, it keeps the
-  // value as an unknown field.
+  // Returns true if protobuf parses a value of this encoding as the field. Otherwise protobuf keeps
+  // the value as an unknown field.
   static bool IsKnown(const Field& field, int wire_type) {
     switch (field.kind) {
       case Field::kUnknown:
@@ -291,7 +292,7 @@ class Walker {
     }
   }
 
-  // The following fail and return null if a value does not end.
+  // The following functions fail and return null if a value does not end.
 
   // Returns the content, which ends at *next.
   const char* SkipLength(const Field& field, const char* at, const char* end, const char** next) {
@@ -322,8 +323,8 @@ class Walker {
     return nullptr;
   }
 
-  // Skips a value that protobuf has no field for and counts its memory. Also null if there is too
-  // much.
+  // Skips a value that protobuf has no field for, and counts its memory. Also returns null if the
+  // memory exceeds the limit.
   const char* SkipUnknown(const Field& field, int wire_type, uint64_t number, const char* at,
                           const char* end, int depth) {
     const char* next;
@@ -360,13 +361,13 @@ class Walker {
       uint64_t tag;
       at = TakeVarint(at, end, &tag);
       if (at == nullptr || tag > kMaxTag || tag >> 3 == 0) {
-        Fail(start, "expected the number of a field, but found none");
+        Fail(start, "expected a field number");
         return nullptr;
       }
       const int wire_type = static_cast<int>(tag & 7);
       if (wire_type == kEndGroup) {
         if (tag >> 3 == number) return at;
-        Fail(start, "a group ends that has not begun");
+        Fail(start, "found the end of a group that has not begun");
         return nullptr;
       }
       at = SkipUnknown(UnknownField(), wire_type, tag >> 3, at, end, depth);
@@ -393,7 +394,7 @@ class Walker {
   }
 
   // Returns the key as protobuf's parser finds it: the last field 1 that has the key's encoding. In
-  // a malformed entry, the last one before the fault.
+  // a malformed entry, returns the last key before the fault.
   static MapKey KeyOf(const Field& map, const char* at, const char* end) {
     const Field& field = map.type->fields[1];
     const bool is_text = field.kind == Field::kText;
@@ -486,7 +487,7 @@ class Walker {
         if (at == nullptr) break;
         if (wire_type == kLength) at += value;
       } else {
-        // Elements inside of groups are not counted.
+        // Elements inside groups are not counted.
         if (wire_type != kFixed32 && wire_type != kFixed64) return name;
         at += wire_type == kFixed32 ? 4 : 8;
       }
@@ -503,7 +504,8 @@ class Walker {
   const GraphLimits& limits_;
   const bool thorough_;
   int64_t memory_ = 0;
-  // The path to the fault, from the inside out.
+  // The position, the description and the path of the fault. The path is innermost first until
+  // Check() reverses it.
   const char* at_ = nullptr;
   std::string what_;
   std::vector<std::string> path_;

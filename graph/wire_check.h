@@ -1,7 +1,7 @@
-// Checks the bytes of a message before protobuf parses them. Not for users.
+// Checks the bytes of a message before protobuf parses them. Internal.
 //
-// Protobuf's own parser does not say what is wrong, allocates before anything can be checked, and
-// forgets which keys of a map occurred twice.
+// Protobuf's parser does not report the fault, allocates before anything can be checked, and drops
+// duplicate map keys.
 #ifndef GRADFLOW_GRAPH_WIRE_CHECK_H_
 #define GRADFLOW_GRAPH_WIRE_CHECK_H_
 
@@ -20,28 +20,28 @@ struct GraphLimits;
 
 namespace internal {
 
-// Upper bounds of the memory of a number in a list or an unknown field, and of a string besides its
-// characters.
+// Upper bounds on the memory of a number in a list or an unknown field, and on the memory of a
+// string without its characters.
 inline constexpr int64_t kValueBytes = 16;
 inline constexpr int64_t kStringBytes = 56;
 
-// The maximum depth of nested messages, which is that of protobuf's parser of bytes. Deeper ones,
-// also in text, could overflow the stack.
+// The maximum depth of nested messages, the same as in protobuf's binary parser. Deeper messages,
+// even in text, could overflow the stack.
 inline constexpr int kMaxMessageDepth = 100;
 
 // Checks that `bytes` may be parsed into a message like `prototype`: fields end where they should,
-// nesting and memory are within the limits, and the keys of each map differ. INVALID_ARGUMENT, with
-// the place, if not. Takes time linear in the number of fields; the content of strings and lists is
-// skipped.
+// nesting and memory are within the limits, and the keys of each map differ. Otherwise returns
+// INVALID_ARGUMENT with the position. Takes time linear in the number of fields; the content of
+// strings and lists is skipped.
 absl::Status CheckWire(absl::string_view bytes, const google::protobuf::Message& prototype,
                        const GraphLimits& limits);
 
-// Finds out why protobuf refuses `bytes`, which also takes a look at strings and lists. OK if
-// nothing is found.
+// Returns an error that states why protobuf rejects `bytes`. Also checks the content of strings and
+// lists. Returns OK if it finds no fault.
 absl::Status ExplainWire(absl::string_view bytes, const google::protobuf::Message& prototype,
                          const GraphLimits& limits);
 
-// CheckWire for fields that are all unknown, wherever they are in a message. Adds their memory to
+// Like CheckWire, for fields that are all unknown, at any depth of a message. Adds their memory to
 // *memory, which counts against the limit.
 absl::Status CheckUnknownWire(absl::string_view bytes, const GraphLimits& limits, int64_t* memory);
 

@@ -1,4 +1,4 @@
-// BMP without compression, of 8, 24 and 32 bits.
+// Uncompressed BMP files with 8, 24 and 32 bits.
 #include <cstdlib>
 #include <cstring>
 

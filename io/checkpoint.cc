@@ -12,16 +12,16 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_format.h"
-#include "gradflow/core/charge.h"
+#include "gradflow/core/memory_reservation.h"
 #include "gradflow/core/mutex.h"
-#include "gradflow/core/run_stop.h"
 #include "gradflow/core/status.h"
+#include "gradflow/core/stop_token.h"
 #include "gradflow/io/checkpoint_files.h"
 #include "gradflow/io/coding.h"
 #include "gradflow/io/crc32c.h"
 #include "gradflow/io/file.h"
-#include "gradflow/io/file_charge.h"
 #include "gradflow/io/file_pattern.h"
+#include "gradflow/io/file_reservation.h"
 #include "gradflow/io/table.h"
 #include "gradflow/io/tensor_slice.h"
 #include "gradflow/proto/tensor_bundle.pb.h"
@@ -30,15 +30,16 @@ namespace gradflow {
 namespace {
 
 using internal::DataFile;
-using internal::FileCharge;
+using internal::FileReservation;
 using internal::IndexFile;
+using internal::IsStored;
 using internal::kParsedBytes;
 using internal::TableEntries;
 using internal::TensorSlice;
 
 // The version of TensorFlow's format.
 constexpr int kVersion = 1;
-// An index of more bytes is not read.
+// A larger index is not read.
 constexpr int64_t kMaxIndexBytes = int64_t{1} << 30;
 
 absl::Status AtFile(const std::string& path, const absl::Status& status) {
@@ -77,7 +78,7 @@ std::string EncodeLengths(const Tensor& tensor, uint32_t* crc) {
   return text + checksum;
 }
 
-// Adds the name of a tensor to an error of its slices.
+// Adds the name of a tensor to an error.
 absl::Status AtTensor(absl::string_view name, const absl::Status& status) {
   return errors::Prefix(absl::StrCat("tensor ", Quoted(name), ": "), status);
 }
@@ -86,15 +87,15 @@ absl::Status AtTensor(absl::string_view name, const absl::Status& status) {
 
 class Writer {
  public:
-  explicit Writer(Allocator* allocator) : charge_(allocator) {}
+  explicit Writer(Allocator* allocator) : reservation_(allocator) {}
 
   absl::Status Add(const CheckpointTensor& tensor) {
     if (tensor.name.empty()) return errors::InvalidArgument("the name of a tensor is empty");
-    // The entries of the tensor and of a slice, their bytes in the table, and the index.
+    // Covers the entries of the tensor and of a slice, their bytes in the table, and the index.
     constexpr size_t kEntryBytes = 1024;
-    GRADFLOW_RETURN_IF_ERROR(charge_.Add(kEntryBytes +
-                                         8 * (tensor.name.size() + tensor.shape_and_slice.size()) +
-                                         256 * static_cast<size_t>(tensor.tensor.dims())));
+    GRADFLOW_RETURN_IF_ERROR(
+        reservation_.Add(kEntryBytes + 8 * (tensor.name.size() + tensor.shape_and_slice.size()) +
+                         256 * static_cast<size_t>(tensor.tensor.dims())));
     if (tensor.shape_and_slice.empty()) return AddEntry(tensor.name, tensor.tensor);
     GRADFLOW_ASSIGN_OR_RETURN(const internal::ShapeAndSlice part,
                               internal::ParseShapeAndSlice(tensor.shape_and_slice));
@@ -157,7 +158,7 @@ class Writer {
 
  private:
   absl::Status AddEntry(const std::string& key, const Tensor& tensor) {
-    if (!DataTypeCanBeTensor(tensor.dtype())) {
+    if (!IsStored(tensor.dtype())) {
       return errors::Unimplemented("tensor ", Quoted(key), " has type ",
                                    DataTypeString(tensor.dtype()),
                                    ", which checkpoints do not store");
@@ -169,10 +170,10 @@ class Writer {
     uint32_t crc = 0;
     const int64_t begin = offset_;
     if (tensor.dtype() == DT_STRING) {
-      // The length of each string, and its place in the file, in vectors that grow.
+      // Covers the encoded length of each string and its element of parts_, in vectors that grow.
       constexpr size_t kStringBytes = 64;
       GRADFLOW_RETURN_IF_ERROR(
-          charge_.Add(kStringBytes * static_cast<size_t>(tensor.NumElements())));
+          reservation_.Add(kStringBytes * static_cast<size_t>(tensor.NumElements())));
       texts_.push_back(std::make_unique<std::string>(EncodeLengths(tensor, &crc)));
       AddPart(*texts_.back());
       for (const tstring& s : tensor.span<tstring>()) {
@@ -197,15 +198,16 @@ class Writer {
   }
 
   std::map<std::string, BundleEntryProto> entries_;
-  // By the name of the tensor, with lengths.
+  // The resolved slices, keyed by the name of the tensor. A resolved slice has a length for each
+  // dimension.
   std::map<std::string, std::vector<TensorSlice>> slices_;
   // The data file, and the owners of its bytes.
   std::vector<absl::string_view> parts_;
   std::vector<Tensor> tensors_;
   std::vector<std::unique_ptr<std::string>> texts_;
   int64_t offset_ = 0;
-  // For all of these, and for the index.
-  FileCharge charge_;
+  // Charges the memory of all members above and of the index.
+  FileReservation reservation_;
 };
 
 // ---- Reading the index ----
@@ -215,13 +217,14 @@ struct Index {
   std::map<std::string, BundleEntryProto, std::less<>> entries;
 };
 
-absl::StatusOr<Index> ParseIndex(absl::string_view bytes, FileCharge* charge, RunStop* stop) {
+absl::StatusOr<Index> ParseIndex(absl::string_view bytes, FileReservation* reservation,
+                                 StopToken* stop) {
   GRADFLOW_ASSIGN_OR_RETURN(TableEntries table,
-                            internal::ReadTable(bytes, kMaxIndexBytes, charge, stop));
+                            internal::ReadTable(bytes, kMaxIndexBytes, reservation, stop));
   Index index;
   const auto header = table.find("");
   if (header == table.end()) return DataLoss("the index has no header");
-  GRADFLOW_RETURN_IF_ERROR(charge->Add(kParsedBytes * header->second.size()));
+  GRADFLOW_RETURN_IF_ERROR(reservation->Add(kParsedBytes * header->second.size()));
   if (!index.header.ParseFromString(header->second)) return DataLoss("the index has no header");
   if (index.header.endianness() != BundleHeaderProto::LITTLE) {
     return absl::UnimplementedError("checkpoints of big-endian machines are not supported");
@@ -240,15 +243,15 @@ absl::StatusOr<Index> ParseIndex(absl::string_view bytes, FileCharge* charge, Ru
     const TableEntries::iterator first = table.begin();
     const std::string& value = first->second;
     const size_t most = kParsedBytes * value.size();
-    GRADFLOW_RETURN_IF_ERROR(charge->Add(most));
+    GRADFLOW_RETURN_IF_ERROR(reservation->Add(most));
     BundleEntryProto entry;
     if (!entry.ParseFromString(value)) {
       return DataLoss(absl::StrCat("the entry of ", Quoted(first->first), " is not valid"));
     }
-    // The entry takes the place of the one of the table.
+    // The parsed entry replaces the serialized entry of the table.
     const size_t size = internal::TableEntryBytes(first->first, {}) + entry.SpaceUsedLong();
-    GRADFLOW_RETURN_IF_ERROR(charge->Add(size));
-    charge->Remove(most + internal::TableEntryBytes(first->first, value));
+    GRADFLOW_RETURN_IF_ERROR(reservation->Add(size));
+    reservation->Remove(most + internal::TableEntryBytes(first->first, value));
     index.entries.emplace_hint(index.entries.end(), first->first, std::move(entry));
     table.erase(first);
   }
@@ -262,8 +265,8 @@ absl::Status CheckShard(const BundleHeaderProto& header, const BundleEntryProto&
                                header.num_shards()));
 }
 
-absl::StatusOr<Index> ReadIndex(const std::string& prefix, FileCharge* charge,
-                                const FileAccess& files, RunStop* stop) {
+absl::StatusOr<Index> ReadIndex(const std::string& prefix, FileReservation* reservation,
+                                const FileAccess& files, StopToken* stop) {
   const std::string path = IndexFile(prefix);
   const auto read = [&]() -> absl::StatusOr<Index> {
     size_t size = 0;
@@ -273,17 +276,17 @@ absl::StatusOr<Index> ReadIndex(const std::string& prefix, FileCharge* charge,
       return errors::ResourceExhausted("the index has ", size, " bytes, expected at most ",
                                        kMaxIndexBytes);
     }
-    GRADFLOW_RETURN_IF_ERROR(charge->Add(size));
+    GRADFLOW_RETURN_IF_ERROR(reservation->Add(size));
     std::string bytes(size, '\0');
     GRADFLOW_RETURN_IF_ERROR(internal::ReadAt(file.get(), 0, bytes.data(), size));
-    absl::StatusOr<Index> index = ParseIndex(bytes, charge, stop);
-    charge->Remove(size);
+    absl::StatusOr<Index> index = ParseIndex(bytes, reservation, stop);
+    reservation->Remove(size);
     return index;
   };
   absl::StatusOr<Index> index = read();
   if (absl::IsCancelled(index.status())) return index.status();
   if (!index.ok()) return AtFile(path, index.status());
-  charge->Trim();
+  reservation->Trim();
   return index;
 }
 
@@ -310,14 +313,15 @@ class Renames {
   void Add(std::string from, std::string to) {
     renames_.emplace_back(std::move(from), std::move(to));
   }
-  // Checks that all sources exist, and that no target is the source of another file.
+  // Checks that all sources exist and may be written, and that no target is the source of another
+  // rename.
   absl::Status Check() const {
     for (const auto& [from, to] : renames_) {
       for (const std::string& path : {from, to}) {
         GRADFLOW_RETURN_IF_ERROR(AtFile(path, files_.Check(path, FileAccess::Use::kWrite)));
       }
     }
-    // Files, not paths, since one file may have several.
+    // Compares device and inode instead of paths, because a file may have several paths.
     std::map<FileId, const std::string*> sources;
     for (const auto& [from, to] : renames_) {
       FileId id;
@@ -333,14 +337,14 @@ class Renames {
         std::error_code error;
         if (from == to || !std::filesystem::is_symlink(from, error)) continue;
         return errors::InvalidArgument("data file ", Quoted(from), " must be renamed to ",
-                                       Quoted(to), ", to which it links");
+                                       Quoted(to), ", but is a link to it");
       }
       return errors::InvalidArgument("data file ", Quoted(from), " must be renamed to ", Quoted(to),
-                                     ", which is merged, too");
+                                     ", which is also merged");
     }
     return absl::OkStatus();
   }
-  // If a file cannot be renamed, gives the others their old names back.
+  // If a file cannot be renamed, restores the old names of the renamed files.
   absl::Status Apply() {
     for (; done_ < renames_.size(); ++done_) {
       const auto& [from, to] = renames_[done_];
@@ -360,7 +364,7 @@ class Renames {
   }
 
  private:
-  // The device and the number of a file.
+  // The device and the inode number of a file.
   using FileId = std::pair<dev_t, ino_t>;
   // Returns false, with errno set, if there is no file.
   static bool GetId(const std::string& path, FileId* id) {
@@ -371,20 +375,20 @@ class Renames {
   }
 
   const FileAccess& files_;
-  // From and to.
+  // The old and the new path of each file.
   std::vector<std::pair<std::string, std::string>> renames_;
   size_t done_ = 0;
 };
 
-// Checks that the index has the slices of a tensor, that they do not overlap, and, with `cover`,
-// that they have all elements of the tensor.
+// Checks that the index has the slices of a tensor and that they do not overlap. With `cover`, also
+// checks that they have all elements of the tensor.
 absl::Status CheckMergedTensor(const Index& index, absl::string_view name,
                                const BundleEntryProto& entry, bool cover, Allocator* allocator) {
   GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Make(entry.shape()));
-  FileCharge charge(allocator);
+  FileReservation reservation(allocator);
   std::vector<TensorSlice> slices;
   for (const TensorSliceProto& proto : entry.slices()) {
-    GRADFLOW_RETURN_IF_ERROR(charge.Add(internal::TensorSliceBytes(shape.dims())));
+    GRADFLOW_RETURN_IF_ERROR(reservation.Add(internal::TensorSliceBytes(shape.dims())));
     GRADFLOW_ASSIGN_OR_RETURN(const TensorSlice slice, TensorSlice::FromProto(proto));
     GRADFLOW_ASSIGN_OR_RETURN(slices.emplace_back(), slice.Resolve(shape));
     if (index.entries.count(internal::EncodeSliceKey(name, slice)) != 0) continue;
@@ -402,13 +406,13 @@ absl::Status MergeCheckpoints(absl::Span<const std::string> prefixes, const std:
                               const MergeCheckpointsOptions& options,
                               const std::shared_ptr<Allocator>& allocator,
                               const FileAccess& files) {
-  FileCharge charge(allocator.get());
+  FileReservation reservation(allocator.get());
   Index merged;
-  // The data files, in the order of their new numbers.
+  // The new number of each data file, keyed by path.
   std::map<std::string, int> numbers;
   std::vector<std::string> merged_prefixes;
   for (const std::string& from : prefixes) {
-    absl::StatusOr<Index> index = ReadIndex(from, &charge, files, /*stop=*/nullptr);
+    absl::StatusOr<Index> index = ReadIndex(from, &reservation, files, /*stop=*/nullptr);
     if (options.allow_missing_files && absl::IsNotFound(index.status())) continue;
     if (!index.ok()) return index.status();
     if (merged_prefixes.empty()) {
@@ -436,7 +440,7 @@ absl::Status MergeCheckpoints(absl::Span<const std::string> prefixes, const std:
           return AtFile(IndexFile(from), status);
         }
         std::string data = DataFile(from, entry.shard_id(), index->header.num_shards());
-        GRADFLOW_RETURN_IF_ERROR(charge.Add(4 * data.size()));
+        GRADFLOW_RETURN_IF_ERROR(reservation.Add(4 * data.size()));
         entry.set_shard_id(
             numbers.emplace(std::move(data), static_cast<int>(numbers.size())).first->second);
       }
@@ -446,7 +450,7 @@ absl::Status MergeCheckpoints(absl::Span<const std::string> prefixes, const std:
   if (merged_prefixes.empty()) {
     return errors::InvalidArgument("none of the ", prefixes.size(), " checkpoints exists");
   }
-  // A checkpoint that is missing may have had the other slices of a tensor.
+  // A missing checkpoint may have held the other slices of a tensor.
   const bool is_complete = merged_prefixes.size() == prefixes.size();
   for (const auto& [name, entry] : merged.entries) {
     if (entry.slices().empty()) continue;
@@ -463,7 +467,7 @@ absl::Status MergeCheckpoints(absl::Span<const std::string> prefixes, const std:
   TableEntries table = {{"", merged.header.SerializeAsString()}};
   for (const auto& [key, entry] : merged.entries) {
     std::string value = entry.SerializeAsString();
-    GRADFLOW_RETURN_IF_ERROR(charge.Add(3 * internal::TableEntryBytes(key, value)));
+    GRADFLOW_RETURN_IF_ERROR(reservation.Add(3 * internal::TableEntryBytes(key, value)));
     table.emplace(key, std::move(value));
   }
   const std::string bytes = internal::WriteTable(table);
@@ -482,7 +486,7 @@ absl::Status MergeCheckpoints(absl::Span<const std::string> prefixes, const std:
       internal::RemoveFile(old_index, files).IgnoreError();
     }
     const std::filesystem::path old = std::filesystem::path(from).parent_path();
-    // Fails for folders that are not empty, such as that of the new index.
+    // Fails for folders that are not empty, such as the folder of the new index.
     if (options.delete_old_dirs && !old.empty()) {
       internal::RemoveFolder(old.string(), files).IgnoreError();
     }
@@ -494,12 +498,12 @@ absl::Status MergeCheckpoints(absl::Span<const std::string> prefixes, const std:
 
 struct Checkpoint::Impl {
   Impl(const std::shared_ptr<Allocator>& index_allocator, const FileAccess& file_access)
-      : allocator(index_allocator), charge(allocator.get()), files(file_access) {}
+      : allocator(index_allocator), reservation(allocator.get()), files(file_access) {}
 
-  // The destination of a tensor that is read.
+  // The allocator for a tensor that is read, and the token that stops the read.
   struct Target {
     const std::shared_ptr<Allocator>& allocator;
-    RunStop* stop;
+    StopToken* stop;
 
     absl::Status CheckStop() const { return gradflow::CheckStop(stop); }
   };
@@ -511,8 +515,8 @@ struct Checkpoint::Impl {
   };
 
   const std::shared_ptr<Allocator> allocator;
-  // For the index.
-  FileCharge charge;
+  // Charges the memory of the index.
+  FileReservation reservation;
   const FileAccess files;
   std::string prefix;
   Index index;
@@ -546,12 +550,12 @@ struct Checkpoint::Impl {
 
   // Returns UNIMPLEMENTED unless checkpoints store elements of the entry's type.
   static absl::Status CheckType(const BundleEntryProto& entry) {
-    if (DataTypeCanBeTensor(entry.dtype())) return absl::OkStatus();
+    if (IsStored(entry.dtype())) return absl::OkStatus();
     return errors::Unimplemented("type ", DataTypeString(entry.dtype()), " is not supported");
   }
 
-  // Returns DATA_LOSS unless the bytes of an entry without slices are in its file, and are as many
-  // as its type and shape need. Sets *shard to the file, and *shape to the shape.
+  // For an entry without slices. Returns DATA_LOSS unless its bytes are within its file and match
+  // its type and shape. Sets *shard to the file, and *shape to the shape.
   absl::Status CheckEntry(const BundleEntryProto& entry, const Shard** shard,
                           TensorShape* shape) const {
     GRADFLOW_ASSIGN_OR_RETURN(*shard, Open(entry));
@@ -565,7 +569,7 @@ struct Checkpoint::Impl {
     }
     const int64_t count = shape->num_elements();
     if (entry.dtype() == DT_STRING) {
-      // A byte for each length, and the checksum.
+      // Each length takes at least a byte; the checksum follows.
       if (count > entry.size() || entry.size() - count < (count > 0 ? 4 : 0)) {
         return DataLoss(absl::StrCat("there are ", entry.size(), " bytes for ", count, " strings"));
       }
@@ -597,7 +601,7 @@ struct Checkpoint::Impl {
     const int64_t bytes = entry.size();
     GRADFLOW_ASSIGN_OR_RETURN(Tensor tensor,
                               Tensor::Allocate(target.allocator, entry.dtype(), shape));
-    // The checksum of a part is computed as long as the part is in the cache.
+    // Reads in parts, so that a part is still in the cache when its checksum is computed.
     constexpr int64_t kPartBytes = 256 << 10;
     char* to = static_cast<char*>(tensor.raw_data());
     uint32_t crc = 0;
@@ -609,7 +613,7 @@ struct Checkpoint::Impl {
     }
     GRADFLOW_RETURN_IF_ERROR(CheckCrc(entry, crc));
     if (entry.dtype() == DT_BOOL) {
-      // Any other byte would not be a bool.
+      // Maps all bytes other than 0 to 1, because another value in a bool is undefined behavior.
       for (int64_t i = 0; i < count; ++i) to[i] = to[i] != 0 ? 1 : 0;
     }
     return tensor;
@@ -626,11 +630,11 @@ struct Checkpoint::Impl {
     const int64_t count = shape.num_elements();
     GRADFLOW_ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(target.allocator, DT_STRING, shape));
     GRADFLOW_RETURN_IF_ERROR(tensor.ChargeStrings(static_cast<size_t>(entry.size())));
-    // The bytes of the file, and the lengths.
-    Charge charge(target.allocator.get());
+    // Covers the bytes of the file and the lengths.
+    MemoryReservation reservation(target.allocator.get());
     GRADFLOW_RETURN_IF_ERROR(
-        charge.Set(static_cast<double>(entry.size()) + 8.0 * static_cast<double>(count),
-                   "the strings of a file"));
+        reservation.Set(static_cast<double>(entry.size()) + 8.0 * static_cast<double>(count),
+                        "the strings of a file"));
     GRADFLOW_RETURN_IF_ERROR(target.CheckStop());
     std::string bytes(static_cast<size_t>(entry.size()), '\0');
     GRADFLOW_RETURN_IF_ERROR(internal::ReadAt(fd, entry.offset(), bytes.data(), bytes.size()));
@@ -660,8 +664,8 @@ struct Checkpoint::Impl {
     return tensor;
   }
 
-  // Calls fn(key, stored entry, slice) for each slice of `entry` that has elements of `wanted`, or
-  // for the entry itself if it has no slices.
+  // Calls fn(key, stored entry, slice) for each slice of `entry` that has elements of `wanted`.
+  // Calls it for the entry itself if the entry has no slices.
   template <typename F>
   absl::Status ForEachPart(absl::string_view name, const BundleEntryProto& entry,
                            const TensorShape& shape, const TensorSlice& wanted, const F& fn) const {
@@ -689,19 +693,19 @@ struct Checkpoint::Impl {
                   DataLoss(absl::StrCat(what, " of tensor ", Quoted(name), " ", fault)));
   }
 
-  // Checks the stored parts of a slice of a tensor without reading them: each is valid, they do not
-  // overlap, they are not larger than the files in which they are, and they cover `wanted`.
+  // Checks the stored parts of a slice of a tensor without reading them: each part is valid, parts
+  // do not overlap, they are not larger than their files, and they cover `wanted`.
   absl::Status CheckParts(absl::string_view name, const BundleEntryProto& entry,
                           const TensorShape& shape, const TensorSlice& wanted,
                           const Target& target) const {
-    // No part has been checked if the slice is empty.
+    // An empty slice has no parts, and the loop below checks types only of parts.
     if (const absl::Status status = CheckType(entry); !status.ok()) {
       return AtFile(IndexFile(prefix), AtTensor(name, status));
     }
     std::vector<TensorSlice> slices;
     std::set<const Shard*> files;
-    FileCharge charge(target.allocator.get());
-    // In double, since a file may state any numbers.
+    FileReservation reservation(target.allocator.get());
+    // double, because sizes that a file states may add up to more than int64 can hold.
     double file_bytes = 0;
     double part_bytes = 0;
     GRADFLOW_RETURN_IF_ERROR(ForEachPart(
@@ -711,7 +715,7 @@ struct Checkpoint::Impl {
           GRADFLOW_RETURN_IF_ERROR(target.CheckStop());
           constexpr size_t kNodeBytes = 64;
           GRADFLOW_RETURN_IF_ERROR(
-              charge.Add(kNodeBytes + internal::TensorSliceBytes(shape.dims())));
+              reservation.Add(kNodeBytes + internal::TensorSliceBytes(shape.dims())));
           const Shard* shard = nullptr;
           TensorShape part;
           GRADFLOW_RETURN_IF_ERROR(AtEntry(key, stored, CheckEntry(stored, &shard, &part)));
@@ -729,12 +733,13 @@ struct Checkpoint::Impl {
     absl::Status tiling = internal::CheckTiling(slices, wanted);
     if (absl::IsInvalidArgument(tiling)) tiling = DataLoss(tiling.message());
     if (!tiling.ok()) return AtFile(IndexFile(prefix), AtTensor(name, tiling));
-    // Parts that share bytes would take time and memory out of proportion to the files.
+    // Rejects parts that share bytes. They would take much more time and memory than the files
+    // justify.
     if (part_bytes <= file_bytes) return absl::OkStatus();
     return Bad(name, "the slices", "have more bytes than their files");
   }
 
-  // Reads the slice `wanted`, which has a length for each dimension, of a tensor.
+  // Reads the slice `wanted` of a tensor. `wanted` has a length for each dimension.
   absl::StatusOr<Tensor> ReadSlice(absl::string_view name, const BundleEntryProto& entry,
                                    const TensorShape& shape, const TensorSlice& wanted,
                                    const Target& target) const {
@@ -761,10 +766,10 @@ Checkpoint::~Checkpoint() = default;
 
 absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& prefix,
                                             const std::shared_ptr<Allocator>& allocator,
-                                            const FileAccess& files, RunStop* stop) {
+                                            const FileAccess& files, StopToken* stop) {
   auto impl = std::make_shared<Impl>(allocator, files);
   impl->prefix = prefix;
-  GRADFLOW_ASSIGN_OR_RETURN(impl->index, ReadIndex(prefix, &impl->charge, files, stop));
+  GRADFLOW_ASSIGN_OR_RETURN(impl->index, ReadIndex(prefix, &impl->reservation, files, stop));
   return Checkpoint(std::move(impl));
 }
 
@@ -794,7 +799,7 @@ absl::StatusOr<Checkpoint::Info> Checkpoint::Find(absl::string_view name) const 
 
 absl::StatusOr<Tensor> Checkpoint::Read(absl::string_view name, absl::string_view shape_and_slice,
                                         const std::shared_ptr<Allocator>& allocator,
-                                        RunStop* stop) const {
+                                        StopToken* stop) const {
   const Impl::Target target = {allocator, stop};
   GRADFLOW_ASSIGN_OR_RETURN(const Info info, Find(name));
   const BundleEntryProto& entry = impl_->index.entries.find(name)->second;

@@ -8,10 +8,11 @@
 //   GRADFLOW_ASSIGN_OR_RETURN(const Tensor w, checkpoint.Read("w"));
 //
 // A tensor may be stored in slices, each with its own entry in the index. Entry names are not
-// validated, since the keys of slices are binary.
+// validated, because the keys of slices are binary.
 //
-// Files are untrusted: sizes are compared with those of the files before memory is allocated, and
-// all checksums are verified. Inconsistent files return DATA_LOSS with the name of the file.
+// Files are untrusted: stated sizes are compared with the sizes of the files before memory is
+// allocated, and all checksums are verified. Inconsistent files return DATA_LOSS with the name of
+// the file.
 //
 // The functions count all memory that depends on files or tensors against the limit of their
 // allocator: indexes, buffers and tensors. They touch only files that their FileAccess allows.
@@ -39,7 +40,7 @@
 namespace gradflow {
 
 class BundleEntryProto;
-class RunStop;
+class StopToken;
 
 // A tensor or a slice of a tensor to be written.
 struct CheckpointTensor {
@@ -51,9 +52,10 @@ struct CheckpointTensor {
   std::string shape_and_slice;
 };
 
-// Writes a checkpoint with one data file. Both files are written under temporary names and renamed
-// when complete. Creates the folder if it does not exist. Returns INVALID_ARGUMENT if a name is
-// empty or duplicate.
+// Writes a checkpoint with a single data file. The index and the data file are written under
+// temporary names and renamed when they are complete. Creates the folder if it does not exist.
+// Returns INVALID_ARGUMENT if a name is empty or duplicate, or if slices of a tensor overlap or do
+// not fit its shape.
 absl::Status WriteCheckpoint(const std::string& prefix, absl::Span<const CheckpointTensor> tensors,
                              const std::shared_ptr<Allocator>& allocator = SystemAllocator(),
                              const FileAccess& files = FileAccess::All());
@@ -67,14 +69,14 @@ struct MergeCheckpointsOptions {
 };
 // Merges several checkpoints into one by renaming their data files. Slices of one tensor may be in
 // several checkpoints. Checks that all data files exist before renaming any, and restores their
-// names if a later step fails. Returns INVALID_ARGUMENT if the new name of a data file is the
-// name of another one that is merged.
+// names if a later step fails. Returns INVALID_ARGUMENT if the new name of a data file is the name
+// of another merged data file.
 absl::Status MergeCheckpoints(absl::Span<const std::string> prefixes, const std::string& prefix,
                               const MergeCheckpointsOptions& options = {},
                               const std::shared_ptr<Allocator>& allocator = SystemAllocator(),
                               const FileAccess& files = FileAccess::All());
 
-// An open checkpoint. Copies are cheap; moving is copying. Thread-safe.
+// An open checkpoint. Copies are cheap; a move is a copy. Thread-safe.
 class Checkpoint {
  public:
   // The entry of a tensor in the index.
@@ -84,27 +86,27 @@ class Checkpoint {
     TensorShape shape;
   };
 
-  // Reads the index. Returns NOT_FOUND if there is none, DATA_LOSS if it is not valid,
-  // RESOURCE_EXHAUSTED if its names would take much more memory than the file. Returns CANCELLED
-  // soon after `stop`, which may be null, has been stopped.
+  // Reads the index. Returns NOT_FOUND if the index does not exist, DATA_LOSS if it is not valid,
+  // and RESOURCE_EXHAUSTED if its names would take much more memory than the file. Returns
+  // CANCELLED soon after `stop` has been stopped; `stop` may be null.
   static absl::StatusOr<Checkpoint> Open(
       const std::string& prefix, const std::shared_ptr<Allocator>& allocator = SystemAllocator(),
-      const FileAccess& files = FileAccess::All(), RunStop* stop = nullptr);
+      const FileAccess& files = FileAccess::All(), StopToken* stop = nullptr);
   Checkpoint(const Checkpoint&);
   Checkpoint& operator=(const Checkpoint&);
   ~Checkpoint();
 
-  // Returns the names of the tensors, in order, without those of slices.
+  // Returns the names of the tensors, in order. Slices have no names.
   std::vector<std::string> Names() const;
   // Returns Names() without copies. The checkpoint owns the names.
   std::vector<absl::string_view> NameViews() const;
   // Returns NOT_FOUND if there is no such tensor.
   absl::StatusOr<Info> Find(absl::string_view name) const;
-  // Reads a tensor, or the slice of it that `shape_and_slice` states, to memory of `allocator`.
-  // Returns CANCELLED soon after `stop`, which may be null, has been stopped.
+  // Reads a tensor, or the slice that `shape_and_slice` states, to memory of `allocator`. Returns
+  // CANCELLED soon after `stop` has been stopped; `stop` may be null.
   absl::StatusOr<Tensor> Read(absl::string_view name, absl::string_view shape_and_slice = {},
                               const std::shared_ptr<Allocator>& allocator = SystemAllocator(),
-                              RunStop* stop = nullptr) const;
+                              StopToken* stop = nullptr) const;
 
  private:
   struct Impl;

@@ -37,8 +37,8 @@ bool IsDataFile(const std::string& base, absl::string_view name) {
 void RemoveCheckpoint(const std::string& prefix) {
   namespace fs = std::filesystem;
   std::error_code error;
-  // First, since data without an index are no checkpoint, but an index without data is a damaged
-  // one.
+  // Removes the index first: data without an index are not a checkpoint, but an index without data
+  // is a damaged checkpoint.
   fs::remove(IndexFile(prefix), error);
   if (error) return;
   const fs::path path = prefix;

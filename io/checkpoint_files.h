@@ -5,10 +5,14 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "gradflow/core/types.h"
 
 namespace gradflow::internal {
 
-// Returns the path of the index of a checkpoint, and of one of its data files.
+// Returns true if checkpoints store elements of this type.
+inline bool IsStored(DataType dtype) { return DataTypeIsPlainBytes(dtype) || dtype == DT_STRING; }
+
+// Return the paths of the index and of a data file of a checkpoint.
 std::string IndexFile(absl::string_view prefix);
 std::string DataFile(absl::string_view prefix, int shard, int num_shards);
 

@@ -10,11 +10,11 @@
 #pragma GCC visibility push(default)
 namespace gradflow::internal {
 
-// Appends the lowest `bytes` bytes of a number, least first.
+// Appends the lowest `bytes` bytes of a number, least significant byte first.
 void AppendFixed(uint64_t value, int bytes, std::string* out);
-// Appends a number in 7 bits a byte, least first.
+// Appends a number as a varint: 7 bits per byte, least significant bits first.
 void AppendVarint(uint64_t value, std::string* out);
-// Removes such a number from the front of *in. Returns false if there is none.
+// Removes a varint from the front of *in. Returns false if *in does not begin with a varint.
 bool TakeVarint(absl::string_view* in, uint64_t* value);
 
 }  // namespace gradflow::internal

@@ -37,12 +37,12 @@ uint32_t Word(const unsigned char* at) {
 }
 
 #if defined(__x86_64__)
-// The instruction takes three cycles and can begin in each one, so three parts of this many bytes
-// are computed at once.
+// The instruction has a latency of three cycles and can start in every cycle, so three parts of
+// this many bytes are computed at once.
 constexpr size_t kPartBytes = 1024;
 
-// table[k][b] is the state after kPartBytes bytes of 0 that follow the state b << 8k. States are
-// linear: that of any state is the sum of those of its bytes.
+// table[k][b] is the state after kPartBytes bytes of 0 that follow the state b << 8k. The shift is
+// linear: the result for a state is the sum of the results for its bytes.
 using ShiftTables = std::array<std::array<uint32_t, 256>, 4>;
 
 constexpr ShiftTables MakeShiftTables() {

@@ -9,13 +9,13 @@
 #pragma GCC visibility push(default)
 namespace gradflow::internal {
 
-// Returns the checksum of the bytes that `crc` is that of, followed by `bytes`. That of no bytes is
-// 0. Uses the instruction of the processor, if it has one.
+// Extends `crc` with `bytes`; start with 0. Uses the processor's CRC-32C instruction if it exists.
 uint32_t ExtendCrc32c(uint32_t crc, absl::string_view bytes);
-// ExtendCrc32c() that does not use the instruction.
+// Like ExtendCrc32c(), without the instruction.
 uint32_t ExtendCrc32cPortable(uint32_t crc, absl::string_view bytes);
 
-// Files store masked checksums, so that a checksum of bytes with checksums differs from them.
+// Files store masked checksums, because the checksum of bytes that contain their own checksum is a
+// weak check.
 inline uint32_t MaskCrc(uint32_t crc) { return ((crc >> 15) | (crc << 17)) + 0xa282ead8u; }
 inline uint32_t UnmaskCrc(uint32_t masked) {
   const uint32_t rotated = masked - 0xa282ead8u;

@@ -54,7 +54,7 @@ absl::StatusOr<EventWriter> EventWriter::OpenFile(const std::string& prefix,
       errors::Prefix(absl::StrCat("'", folder, "': "), internal::MakeFolders(prefix)));
   static std::atomic<int> counter{0};
   auto impl = std::make_unique<Impl>();
-  // A file of another writer is never continued.
+  // Never continues another writer's file.
   for (int attempt = 0; attempt < 1000 && impl->file.get() < 0; ++attempt) {
     impl->path = absl::StrCat(prefix, ".out.tfevents.",
                               absl::StrFormat("%010d", static_cast<int64_t>(SecondsNow())), ".",
@@ -96,7 +96,7 @@ absl::Status EventWriter::Add(Event event) {
   const int file = impl_->file.get();
   const off_t end = lseek(file, 0, SEEK_END);
   const absl::Status status = internal::WriteAll(file, {record});
-  // Records after a part of one could not be read.
+  // Records after an incomplete record could not be read.
   if (!status.ok() && end >= 0 && ftruncate(file, end) != 0) {
     return errors::Prefix(absl::StrCat("'", impl_->path, "', which ends in a part of an event: "),
                           status);
@@ -107,7 +107,7 @@ absl::Status EventWriter::Add(Event event) {
 absl::Status EventWriter::AddSummary(int64_t step, absl::string_view serialized_summary) {
   Event event;
   event.set_step(step);
-  // Protocol Buffers counts bytes as int.
+  // Protocol Buffers counts bytes with an int.
   if (serialized_summary.size() > static_cast<size_t>(std::numeric_limits<int>::max()) ||
       !event.mutable_summary()->ParseFromArray(serialized_summary.data(),
                                                static_cast<int>(serialized_summary.size()))) {

@@ -4,9 +4,9 @@
 //   GRADFLOW_RETURN_IF_ERROR(writer.AddScalar("loss", step, loss));
 //   GRADFLOW_RETURN_IF_ERROR(writer.AddSummary(step, outputs[0].scalar<tstring>()()));
 //
-// A file is a row of records: the length of a serialized Event in 8 bytes, a masked CRC-32C of the
-// length, the event, and a masked CRC-32C of the event. The first event has the version of the
-// file.
+// A file is a sequence of records: the length of a serialized Event in 8 bytes, a masked CRC-32C of
+// the length, the event, and a masked CRC-32C of the event. The first event holds the version of
+// the format.
 #ifndef GRADFLOW_IO_EVENTS_H_
 #define GRADFLOW_IO_EVENTS_H_
 
@@ -23,11 +23,11 @@ namespace gradflow {
 
 class Event;
 
-// Thread safety: none. A writer that has been moved from has an empty path, and adding to it is
+// Thread safety: not thread-safe. A moved-from writer has an empty path, and adding to it returns
 // FAILED_PRECONDITION.
 class EventWriter {
  public:
-  // Makes the folder if there is none, and a new file in it,
+  // Makes the folder if it does not exist, and a new file in the folder,
   // "events.out.tfevents.<time>.<host>.<process>.<number>".
   static absl::StatusOr<EventWriter> Open(const std::string& folder);
   // Makes the file "<prefix>.out.tfevents.<time>.<host>.<process>.<number><suffix>".
@@ -36,11 +36,11 @@ class EventWriter {
   EventWriter& operator=(EventWriter&&) noexcept;
   ~EventWriter();
 
-  // Appends an event. Sets its time unless it has one. If writing fails, the file ends with the
-  // event before it. If the process is killed meanwhile, the file may end with a part of an event,
-  // which readers leave out.
+  // Appends an event. Sets its time if it is not set. If writing fails, the file ends with the
+  // previous event. If the process is killed during the call, the file may end with an incomplete
+  // event, which readers ignore.
   absl::Status Add(Event event);
-  // Appends a summary, as ScalarSummary and the like return it, or a number.
+  // Append a serialized summary, such as the result of ScalarSummary, or a number.
   absl::Status AddSummary(int64_t step, absl::string_view serialized_summary);
   absl::Status AddScalar(absl::string_view tag, int64_t step, float value);
   // Waits until the file is on the disk.

@@ -25,7 +25,7 @@
 namespace gradflow::internal {
 namespace {
 
-// Rejects directories, and pipes, which could block forever.
+// Rejects directories and pipes. A pipe could block forever.
 absl::Status CheckRegularFile(const struct stat& info) {
   if (S_ISREG(info.st_mode)) return absl::OkStatus();
   return errors::InvalidArgument("expected a regular file, but found a ",
@@ -63,7 +63,7 @@ absl::Status SyncPath(const std::string& path, int flags) {
 constexpr absl::string_view kTemporaryPrefix = ".gradflow-";
 constexpr absl::string_view kTemporarySuffix = ".tmp";
 
-// Returns true for the names of CreateTemporary().
+// Returns true if CreateTemporary() makes such names.
 bool IsTemporaryName(absl::string_view name) {
   return absl::ConsumePrefix(&name, kTemporaryPrefix) &&
          absl::ConsumeSuffix(&name, kTemporarySuffix) && !name.empty() &&
@@ -71,8 +71,8 @@ bool IsTemporaryName(absl::string_view name) {
                      [](char c) { return absl::ascii_isdigit(c) || c == '-'; });
 }
 
-// Locks an open file or folder. Returns false, with errno set, if it is not locked. The system
-// unlocks it when its last descriptor is closed, also that of a killed process.
+// Locks an open file or folder. Returns false with errno set on failure. The system unlocks it when
+// its last descriptor is closed, even if the process is killed.
 bool Lock(int fd, int operation) {
   while (flock(fd, operation) != 0) {
     if (errno != EINTR) return false;
@@ -93,7 +93,7 @@ bool IsNameOf(const std::string& path, int fd) {
 // with errno set, on failure.
 FileDescriptor CreateTemporary(int at, const std::string& prefix, mode_t mode, std::string* name) {
   static std::atomic<uint32_t> counter{0};
-  // File systems may miscount the names of a file, which must not make this endless.
+  // File systems may miscount the names of a file, so the number of attempts is limited.
   int removed = 16;
   for (;;) {
     *name = absl::StrCat(prefix, kTemporaryPrefix, getpid(), "-", counter.fetch_add(1),
@@ -108,7 +108,7 @@ FileDescriptor CreateTemporary(int at, const std::string& prefix, mode_t mode, s
   }
 }
 
-// For calls that change a name in a folder, not the file that it links to.
+// For calls that change a name in a folder instead of the file that the name links to.
 FilePlace::Options EntryToChange() {
   FilePlace::Options options;
   options.use = FileAccess::Use::kWrite;
@@ -195,7 +195,8 @@ absl::StatusOr<StagedFile> StagedFile::Write(const std::string& path,
   if (replaces) (void)fchmod(fd, mode);
   GRADFLOW_RETURN_IF_ERROR(WriteAll(fd, parts));
   if (sync) GRADFLOW_RETURN_IF_ERROR(Sync(fd));
-  // File systems may report errors when a descriptor is closed. The other one keeps the lock.
+  // File systems may report errors when a descriptor is closed, so a copy is closed. The original
+  // descriptor keeps the lock.
   FileDescriptor copy(fcntl(fd, F_DUPFD_CLOEXEC, 0));
   if (copy.get() < 0 || !copy.Close()) return absl::ErrnoToStatus(errno, "cannot write");
   return staged;
@@ -243,7 +244,7 @@ absl::Status MakeFolders(const std::string& path, const FileAccess& access) {
   use.use = FileAccess::Use::kWrite;
   use.makes_folders = true;
   GRADFLOW_ASSIGN_OR_RETURN(const FilePlace place, FilePlace::Find(access, path, use));
-  // Otherwise they have been made.
+  // Find() has made the folders if access is limited.
   if (place.folder() != AT_FDCWD) return absl::OkStatus();
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   if (folder.empty()) return absl::OkStatus();
@@ -267,7 +268,7 @@ void RemoveStaleFiles(const std::string& folder) {
         open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY));
     struct stat info;
     if (file.get() < 0 || fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
-    // Its process may have renamed it since.
+    // The process that made the file may have renamed it in the meantime.
     if (Lock(file.get(), LOCK_EX | LOCK_NB) && IsNameOf(path, file.get())) unlink(path.c_str());
   }
 }

@@ -36,7 +36,7 @@ class FileDescriptor {
   }
   ~FileDescriptor();
   int get() const { return fd_; }
-  // Gives the descriptor up.
+  // Returns the descriptor and gives up its ownership.
   int Release() { return std::exchange(fd_, -1); }
   // Closes the file. Returns false, with errno set, if written data could not be stored.
   bool Close();
@@ -54,14 +54,14 @@ absl::Status ReadAt(int fd, size_t offset, char* to, size_t size);
 // Writes the concatenation of `parts`.
 absl::Status WriteAll(int fd, absl::Span<const absl::string_view> parts);
 
-// A new file that has been written and not yet renamed to its path. It is open, and locked against
+// A new file that has been written but not yet renamed to its path. It is open and locked against
 // RemoveStaleFiles().
 class StagedFile {
  public:
   // Writes the concatenation of `parts` to a temporary file in the directory of `path`. If `path`
-  // is a symbolic link, its target will be replaced. The new file has the permissions of the one it
-  // replaces. Returns INVALID_ARGUMENT if `path` exists and is not a regular file.
-  // With `sync`, waits until the bytes are on the disk.
+  // is a symbolic link, its target will be replaced. The new file has the permissions of the file
+  // that it replaces. Returns INVALID_ARGUMENT if `path` exists and is not a regular file. With
+  // `sync`, waits until the bytes are on the disk.
   static absl::StatusOr<StagedFile> Write(const std::string& path,
                                           absl::Span<const absl::string_view> parts,
                                           bool sync = false, const FileAccess& access = AllFiles());
@@ -88,11 +88,11 @@ class StagedFile {
         folder_(std::move(folder)),
         temporary_(std::move(temporary)),
         target_(std::move(target)) {}
-  // The folder to which the names are relative.
+  // The folder that the names are relative to.
   int folder() const;
 
   FileDescriptor file_;
-  // Closed for the current folder.
+  // The folder of the target. Closed if this is the current folder.
   FileDescriptor folder_;
   std::string temporary_;
   std::string target_;
@@ -102,21 +102,21 @@ class StagedFile {
 absl::Status WriteFile(const std::string& path, absl::Span<const absl::string_view> parts,
                        bool sync = false, const FileAccess& access = AllFiles());
 
-// Renames a file, or a link. Replaces a file of the new name.
+// Renames a file or a link. Replaces an existing file with the new name.
 absl::Status RenameFile(const std::string& from, const std::string& to,
                         const FileAccess& access = AllFiles());
-// Removes a file or a link, and an empty folder.
+// Remove a file or a link, or an empty folder.
 absl::Status RemoveFile(const std::string& path, const FileAccess& access = AllFiles());
 absl::Status RemoveFolder(const std::string& path, const FileAccess& access = AllFiles());
 
-// Makes the folders of the path of a file that do not exist.
+// Makes the missing folders in the path of a file.
 absl::Status MakeFolders(const std::string& path, const FileAccess& access = AllFiles());
 
-// Removes the temporary files in a folder that killed processes have left.
+// Removes temporary files that killed processes have left in a folder.
 void RemoveStaleFiles(const std::string& folder);
 
 // Waits until no other thread or process has locked a folder, and locks it. The lock ends with the
-// descriptor, or with the process. File systems without locks are not locked.
+// descriptor, or with the process. On file systems without locks, locks nothing.
 absl::StatusOr<FileDescriptor> LockFolder(const std::string& path);
 
 // Waits until a file, or the names in a folder, are on the disk.

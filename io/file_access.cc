@@ -29,7 +29,7 @@ struct FileFolders {
   struct Folder {
     // Without links and without a slash at the end; "" for the root.
     std::string path;
-    FileDescriptor file;
+    std::shared_ptr<const FileDescriptor> file;
   };
   std::vector<Folder> read;
   std::vector<Folder> write;
@@ -61,7 +61,7 @@ bool Resolve(const std::string& path, std::string* resolved) {
   return true;
 }
 
-// Resolves the longest part of a path that exists, but not its last part if that `is_link`.
+// Resolves the longest existing part of a path. Does not resolve the last part if `is_link`.
 // Returns false if the rest could lead elsewhere.
 bool ResolveExisting(const std::string& path, bool is_link, std::string* resolved) {
   if (!is_link && Resolve(path, resolved)) return true;
@@ -89,7 +89,7 @@ absl::StatusOr<FilePlace> FilePlace::Find(const FileAccess& access, const std::s
   if (access.folders() == nullptr) return FilePlace(FileDescriptor(), path);
   const std::vector<FileFolders::Folder>& folders = access.folders()->For(options.use);
   std::string resolved;
-  // Looks at no file if there is no folder.
+  // Touches no file if there are no allowed folders.
   if (folders.empty() || path.empty() || path.size() >= PATH_MAX ||
       path.find('\0') != std::string::npos || !ResolveExisting(path, options.is_link, &resolved)) {
     return Denied(options.use);
@@ -97,7 +97,7 @@ absl::StatusOr<FilePlace> FilePlace::Find(const FileAccess& access, const std::s
   for (const FileFolders::Folder& folder : folders) {
     absl::string_view below = resolved;
     if (!absl::ConsumePrefix(&below, folder.path) || (!below.empty() && below[0] != '/')) continue;
-    FileDescriptor at(openat(folder.file.get(), ".", kFolderFlags));
+    FileDescriptor at(openat(folder.file->get(), ".", kFolderFlags));
     if (at.get() < 0) return absl::ErrnoToStatus(errno, "cannot open");
     std::vector<std::string> parts = absl::StrSplit(below, '/', absl::SkipEmpty());
     if (parts.empty()) parts.push_back(".");
@@ -144,10 +144,10 @@ absl::StatusOr<FileAccess> FileAccess::Below(const std::vector<std::string>& rea
     for (const std::string& path : paths) {
       internal::FileFolders::Folder folder;
       if (internal::Resolve(path, &folder.path)) {
-        folder.file = internal::FileDescriptor(
+        folder.file = std::make_shared<const internal::FileDescriptor>(
             open(folder.path.c_str(), internal::kFolderFlags | O_NOFOLLOW));
       }
-      if (folder.file.get() < 0) {
+      if (folder.file == nullptr || folder.file->get() < 0) {
         return errors::Prefix(absl::StrCat("'", errors::Printable(path), "': "),
                               absl::ErrnoToStatus(errno, "cannot open the folder"));
       }
@@ -163,10 +163,20 @@ absl::StatusOr<FileAccess> FileAccess::Below(const std::vector<std::string>& rea
   return access;
 }
 
+absl::StatusOr<FileAccess> FileAccess::AlsoReading(const std::string& folder) const {
+  if (folders_ == nullptr) return *this;
+  GRADFLOW_ASSIGN_OR_RETURN(const FileAccess added, Below({folder}, {}));
+  const auto folders = std::make_shared<internal::FileFolders>(*folders_);
+  folders->read.push_back(added.folders_->read[0]);
+  FileAccess access;
+  access.folders_ = folders;
+  return access;
+}
+
 absl::Status FileAccess::Check(const std::string& path, Use use) const {
   if (folders_ == nullptr) return absl::OkStatus();
   const absl::Status status = internal::FilePlace::Find(*this, path, {use}).status();
-  // Other errors say that the file, or its folder, does not exist.
+  // Other errors mean that the file or its folder does not exist.
   return absl::IsPermissionDenied(status) ? status : absl::OkStatus();
 }
 

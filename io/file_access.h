@@ -5,9 +5,9 @@
 //   // Or: files below data/ may be read, files below out/ may be written.
 //   GRADFLOW_ASSIGN_OR_RETURN(options.file_access, FileAccess::Below({"data"}, {"out"}));
 //
-// A path is compared after its symbolic links and its parts ".." have been resolved. The file is
-// then opened part by part from the allowed folder, and no part may be a link, so a link that
-// appears in between leads nowhere. A hard link to a file is that file.
+// Symbolic links and ".." in a path are resolved before the path is compared. The file is then
+// opened part by part from the allowed folder, and no part may be a link. If a link appears after
+// the comparison, opening the file therefore fails. A hard link is treated like the file.
 //
 // Thread safety: constant. Copies are cheap.
 #ifndef GRADFLOW_IO_FILE_ACCESS_H_
@@ -30,7 +30,7 @@ struct FileFolders;
 
 class FileAccess {
  public:
-  // The use of a file. Renaming, replacing and removing a file are writing.
+  // The use of a file. Renaming, replacing and removing a file count as writing.
   enum class Use { kRead, kWrite };
 
   // Access to every file that the process may touch.
@@ -38,10 +38,13 @@ class FileAccess {
   static const FileAccess& All();
   // Access to no file.
   static const FileAccess& None();
-  // Access to the files below folders, at any depth. Files below `write` may be written, not read,
-  // unless `read` has their folder too. Returns the error of a folder that cannot be opened.
+  // Access to the files below folders, at any depth. Files below `write` may be written but not
+  // read, unless `read` also has their folder. Returns an error if a folder cannot be opened.
   static absl::StatusOr<FileAccess> Below(const std::vector<std::string>& read,
                                           const std::vector<std::string>& write);
+
+  // Returns this access, extended by reading the files below a folder.
+  absl::StatusOr<FileAccess> AlsoReading(const std::string& folder) const;
 
   // Returns PERMISSION_DENIED unless the path may be used. Kernels of plugins call this before they
   // open a file. The file need not exist.
@@ -54,7 +57,8 @@ class FileAccess {
   std::shared_ptr<const internal::FileFolders> folders_;
 };
 
-// Returns the files that a kernel may touch in this run: none outside of a session.
+// Returns the files that a kernel may touch in this run. Outside of a session, it may touch no
+// files.
 inline const FileAccess& FileAccessOf(const KernelContext& context) {
   return context.run().files != nullptr ? *context.run().files : FileAccess::None();
 }

@@ -16,7 +16,7 @@
 namespace gradflow::internal {
 namespace {
 
-// The memory of a path in a vector that grows.
+// An upper bound on the memory of a path in a growing vector.
 size_t PathBytes(absl::string_view path) { return 128 + path.size(); }
 
 absl::StatusOr<bool> Exists(const std::string& path, const FileAccess& access) {
@@ -48,29 +48,29 @@ absl::StatusOr<Folder> OpenFolder(const std::string& path, const FileAccess& acc
 }  // namespace
 
 absl::Status MatchingPaths(absl::string_view pattern, absl::FunctionRef<bool()> should_stop,
-                           FileCharge* charge, std::vector<std::string>* paths,
+                           FileReservation* reservation, std::vector<std::string>* paths,
                            const FileAccess& access) {
   if (pattern.empty()) return absl::OkStatus();
   if (pattern.find('\0') != absl::string_view::npos) {
     return errors::InvalidArgument("the pattern has a character of code 0");
   }
   const std::vector<std::string> parts = absl::StrSplit(pattern, '/');
-  // Prefixes that match the first parts, from which a match may follow.
+  // Existing prefixes that match the parts so far.
   struct Prefix {
     std::string path;
     size_t part;
   };
   std::vector<Prefix> prefixes = {{"", 0}};
-  GRADFLOW_RETURN_IF_ERROR(charge->Add(PathBytes("")));
+  GRADFLOW_RETURN_IF_ERROR(reservation->Add(PathBytes("")));
   while (!prefixes.empty() && !should_stop()) {
     const Prefix prefix = std::move(prefixes.back());
     prefixes.pop_back();
     const std::string& part = parts[prefix.part];
     const bool is_last = prefix.part + 1 == parts.size();
-    charge->Remove(PathBytes(prefix.path));
+    reservation->Remove(PathBytes(prefix.path));
     const auto add = [&](absl::string_view name) {
       std::string path = absl::StrCat(prefix.path, name, is_last ? "" : "/");
-      GRADFLOW_RETURN_IF_ERROR(charge->Add(PathBytes(path)));
+      GRADFLOW_RETURN_IF_ERROR(reservation->Add(PathBytes(path)));
       if (is_last) {
         paths->push_back(std::move(path));
       } else {

@@ -1,4 +1,4 @@
-// Where a file is, as far as a graph may touch it. Every access to a file goes through here; see
+// FilePlace: finds a file that a graph may touch. Every file access goes through this class; see
 // file_access.h. Internal.
 #ifndef GRADFLOW_IO_FILE_PLACE_H_
 #define GRADFLOW_IO_FILE_PLACE_H_
@@ -19,24 +19,23 @@ class FilePlace {
   // The purpose of a place.
   struct Options {
     FileAccess::Use use = FileAccess::Use::kRead;
-    // If the last part of the path is a link, the place is the link itself.
+    // If true and the last part of the path is a link, the place is the link instead of its target.
     bool is_link = false;
-    // Makes the folders on the way that do not exist.
+    // If true, makes missing folders of the path.
     bool makes_folders = false;
   };
 
-  // Returns PERMISSION_DENIED if `access` excludes the path, and otherwise errors of the system,
-  // such as NOT_FOUND for a folder that does not exist. With access to all files, returns the path
-  // as it is.
+  // Returns PERMISSION_DENIED if `access` excludes the path. Also returns system errors, such as
+  // NOT_FOUND for a missing folder. If `access` allows all files, the place is the unchanged path.
   static absl::StatusOr<FilePlace> Find(const FileAccess& access, const std::string& path,
                                         const Options& options);
 
-  // Returns the folder, closed for AT_FDCWD.
+  // Returns the folder. The descriptor is not open if the folder is AT_FDCWD.
   FileDescriptor TakeFolder() && { return std::move(folder_); }
   // The folder, or AT_FDCWD, and the path from there.
   int folder() const;
   const std::string& name() const { return name_; }
-  // O_NOFOLLOW if the file must not be a link, and AT_SYMLINK_NOFOLLOW.
+  // Return O_NOFOLLOW and AT_SYMLINK_NOFOLLOW if the file must not be a link.
   int open_flags() const;
   int stat_flags() const;
 
@@ -44,7 +43,7 @@ class FilePlace {
   FilePlace(FileDescriptor folder, std::string name)
       : folder_(std::move(folder)), name_(std::move(name)) {}
 
-  // Closed for AT_FDCWD.
+  // Closed if the folder is AT_FDCWD.
   FileDescriptor folder_;
   std::string name_;
 };

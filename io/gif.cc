@@ -1,5 +1,5 @@
-// GIF, by giflib. The file is read twice: for the number and the sizes of its frames, then for
-// their pixels, so that nothing is allocated before it is known to be needed.
+// GIF, by giflib. The file is read twice: first for the number and sizes of the frames, then for
+// the pixels, so that memory is allocated only when its size is known.
 #include <gif_lib.h>
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
-#include "gradflow/core/run_stop.h"
 #include "gradflow/core/status.h"
+#include "gradflow/core/stop_token.h"
 #include "gradflow/io/image_codecs.h"
 
 namespace gradflow::internal {
@@ -32,10 +32,10 @@ absl::Status Invalid(int error) {
   return Invalid(text != nullptr ? text : "unknown error");
 }
 
-// Frames are found by their descriptors, and their pixels read or skipped.
+// Reads the descriptors of frames; reads or skips the pixels.
 class Reader {
  public:
-  Reader(absl::string_view bytes, RunStop* stop) : rest_(bytes), stop_(stop) {}
+  Reader(absl::string_view bytes, StopToken* stop) : rest_(bytes), stop_(stop) {}
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
   ~Reader() {
@@ -48,8 +48,8 @@ class Reader {
     gif_ = DGifOpen(&rest_, Read, &error);
     return gif_ != nullptr ? absl::OkStatus() : Invalid(error);
   }
-  // Moves to the next frame. Returns false if there is none. The descriptor's pixels must have been
-  // read or skipped.
+  // Moves to the next frame. Returns false after the last frame. REQUIRES: the pixels of the
+  // current frame have been read or skipped
   absl::StatusOr<bool> NextFrame() {
     transparent_ = NO_TRANSPARENT_COLOR;
     for (;;) {
@@ -111,12 +111,12 @@ class Reader {
   }
 
   absl::string_view rest_;
-  RunStop* const stop_;
+  StopToken* const stop_;
   GifFileType* gif_ = nullptr;
   int transparent_ = NO_TRANSPARENT_COLOR;
 };
 
-// Draws the frame onto `canvas`, of RGB pixels, which has those of the previous frame.
+// Draws the frame onto `canvas`, which has the RGB pixels of the previous frame.
 absl::Status DrawFrame(Reader* reader, const ImageSize& size, uint8_t* canvas) {
   const GifImageDesc desc = reader->desc();
   const ColorMapObject* const colors = reader->colors();
@@ -152,11 +152,11 @@ absl::Status DrawFrame(Reader* reader, const ImageSize& size, uint8_t* canvas) {
 }  // namespace
 
 absl::Status DecodeGif(absl::string_view bytes, bool all_frames, ImageMemory memory,
-                       RunStop* stop) {
+                       StopToken* stop) {
   ImageSize size;
   size.frames = 0;
   size.channels = 3;
-  // Nothing in a file makes giflib keep more.
+  // giflib never keeps more memory than this.
   GRADFLOW_RETURN_IF_ERROR(memory.charge(kDecoderBytes));
   {
     Reader reader(bytes, stop);

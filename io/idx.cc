@@ -16,7 +16,7 @@
 namespace gradflow {
 namespace {
 
-// The largest number of bytes that deflate makes of one.
+// deflate expands a byte to at most this many bytes.
 constexpr uint64_t kMaxRatio = 1032;
 
 struct CloseGz {
@@ -37,7 +37,8 @@ absl::Status ReadBytes(gzFile file, char* to, uint64_t size, uint64_t* count) {
     }
     *count += n;
   }
-  // zlib reports the end of a truncated file like that of a whole one, and the sum at the end.
+  // gzread() also returns all bytes of a truncated file, or of a file with a wrong checksum. The
+  // error code tells them from a complete file.
   int code = Z_OK;
   const char* const message = gzerror(file, &code);
   if (*count < size && code != Z_OK && code != Z_STREAM_END) {
@@ -81,7 +82,7 @@ absl::StatusOr<Tensor> ReadIdxFile(const std::string& path) {
   size_t file_size = 0;
   GRADFLOW_ASSIGN_OR_RETURN(const internal::FileDescriptor descriptor,
                             internal::OpenFile(path, &file_size));
-  // gzclose closes its own descriptor.
+  // gzclose closes the descriptor that it gets, so it gets a copy.
   const int copy = dup(descriptor.get());
   if (copy < 0) return absl::ErrnoToStatus(errno, "cannot open");
   const std::unique_ptr<gzFile_s, CloseGz> file(gzdopen(copy, "rb"));
@@ -108,7 +109,7 @@ absl::StatusOr<Tensor> ReadIdxFile(const std::string& path) {
   DimVector dims;
   for (int d = 0; d < rank; ++d) dims.push_back(BigEndian32(words.data() + 4 * d));
   GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Make(dims));
-  // In double: the product may overflow.
+  // double, because the product may overflow.
   const double bytes =
       static_cast<double>(shape.num_elements()) * static_cast<double>(DataTypeSize(dtype));
   const double most = static_cast<double>(file_size) *
@@ -126,7 +127,7 @@ absl::StatusOr<Tensor> ReadIdxFile(const std::string& path) {
     return errors::InvalidArgument("expected ", size, " bytes of elements for shape ",
                                    shape.DebugString(), ", found ", count);
   }
-  // Reading beyond the end also checks the sum of a compressed file.
+  // Reading beyond the end also verifies the checksum of a compressed file.
   char beyond = 0;
   GRADFLOW_RETURN_IF_ERROR(ReadBytes(file.get(), &beyond, 1, &count));
   if (count != 0) {

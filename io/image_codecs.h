@@ -1,9 +1,9 @@
 // Decoders and encoders of image files: PNG, JPEG, GIF, WebP and BMP. Internal.
 //
-// Codecs end with CANCELLED when `stop`, which may be null, stops the run. The WebP decoder looks
-// between frames only. The bytes are untrusted. Decoders check sizes before they allocate, and ask
-// the caller for memory (ImageMemory). Errors are INVALID_ARGUMENT: "Invalid PNG
-// data: ...", or those of the caller's allocation.
+// Codecs return CANCELLED if `stop`, which may be null, stops the run. The WebP decoder does not
+// check `stop` while libwebp decodes a frame. The bytes are untrusted. Decoders check sizes before
+// they allocate, and ask the caller for memory (ImageMemory). They return INVALID_ARGUMENT,
+// "Invalid PNG data: ...", or the error of the caller's allocation.
 #ifndef GRADFLOW_IO_IMAGE_CODECS_H_
 #define GRADFLOW_IO_IMAGE_CODECS_H_
 
@@ -17,7 +17,7 @@
 
 namespace gradflow {
 
-class RunStop;
+class StopToken;
 
 namespace internal {
 
@@ -35,40 +35,40 @@ struct ImageSize {
 
 // The source of a decoder's memory.
 struct ImageMemory {
-  // Charges the working memory of the decoder, without the image: at least what its library
-  // allocates at a time. Decoders call it before they allocate, and again when they know more. Each
-  // call replaces the charge.
+  // Charges the working memory of the decoder, without the image: at least the memory that the
+  // library holds at any time. Decoders call it before they allocate, and again when they know
+  // more. Each call replaces the charge.
   absl::FunctionRef<absl::Status(int64_t bytes)> charge;
   // Returns memory for the elements of an image of this size, [frames, rows, columns, channels], of
   // uint8, or uint16 for a PNG of 16 bits. Called once.
   absl::FunctionRef<absl::StatusOr<void*>(const ImageSize& size)> allocate;
 };
-// The memory that each decoder takes at most for its state, its tables and its buffers of input.
+// The maximum memory of a decoder's state, tables and input buffers.
 inline constexpr int64_t kDecoderBytes = 1 << 17;
 
-// Images have less elements than this.
+// Images have fewer elements than this.
 inline constexpr int64_t kMaxImageElements = int64_t{1} << 31;
 
 // Decodes to `channels` channels (0: as in the file; 1 gray, 2 gray and alpha, 3 RGB, 4 RGBA) of
 // `bits` bits, 8 or 16.
 absl::Status DecodePng(absl::string_view bytes, int channels, int bits, ImageMemory memory,
-                       RunStop* stop = nullptr);
+                       StopToken* stop = nullptr);
 // Appends a file to *bytes. Elements are uint8, or uint16 if bits is 16. `compression` is -1 for
 // the default, or 0 to 9. REQUIRES: 1 to 4 channels
 absl::Status EncodePng(const void* elements, const ImageSize& size, int bits, int compression,
-                       std::string* bytes, RunStop* stop = nullptr);
+                       std::string* bytes, StopToken* stop = nullptr);
 
 struct JpegOptions {
-  // 0, 1 or 3.
+  // 1 (gray), 3 (RGB), or 0 for the channels of the file.
   int channels = 0;
-  // The image is scaled by 1 / ratio: 1, 2, 4 or 8.
+  // 1, 2, 4 or 8. The image is scaled by 1 / ratio.
   int ratio = 1;
   bool fancy_upscaling = true;
-  // Decodes truncated files, whose last rows are repeated.
+  // If true, decodes truncated files; libjpeg makes up the missing rows.
   bool recover_truncated = false;
-  // The fraction of the rows that a file must have. The others are 0.
+  // The fraction of the rows that a file must have. The elements of missing rows are 0.
   float acceptable_fraction = 1;
-  // The exact inverse transform instead of the fast one.
+  // If true, uses the exact inverse transform instead of the fast inverse transform.
   bool accurate = false;
   // If true, only this part of the image is returned.
   bool crop = false;
@@ -78,7 +78,7 @@ struct JpegOptions {
   int64_t crop_columns = 0;
 };
 absl::Status DecodeJpeg(absl::string_view bytes, const JpegOptions& options, ImageMemory memory,
-                        RunStop* stop = nullptr);
+                        StopToken* stop = nullptr);
 
 struct JpegEncoding {
   // 0 to 100.
@@ -95,18 +95,19 @@ struct JpegEncoding {
 };
 // Appends a file to *bytes. REQUIRES: 1 or 3 channels
 absl::Status EncodeJpeg(const uint8_t* elements, const ImageSize& size,
-                        const JpegEncoding& encoding, std::string* bytes, RunStop* stop = nullptr);
+                        const JpegEncoding& encoding, std::string* bytes,
+                        StopToken* stop = nullptr);
 
 // Decodes all frames, or the first, to RGB.
 absl::Status DecodeGif(absl::string_view bytes, bool all_frames, ImageMemory memory,
-                       RunStop* stop = nullptr);
+                       StopToken* stop = nullptr);
 
-// Decodes an image, or all frames of an animation, or its first. The file decides the number of
-// channels, 3 or 4, which must equal `channels` unless that is 0.
+// Decodes an image, or all frames or the first frame of an animation. The file decides the number
+// of channels, 3 or 4. It must equal `channels` unless `channels` is 0.
 absl::Status DecodeWebP(absl::string_view bytes, int channels, bool all_frames, ImageMemory memory,
-                        RunStop* stop = nullptr);
+                        StopToken* stop = nullptr);
 
-// Decodes to `channels` channels: 3 or 4, or 0 for as many as the file has.
+// Decodes to `channels` channels: 3 or 4, or 0 for the channels of the file.
 absl::Status DecodeBmp(absl::string_view bytes, int channels, ImageMemory memory);
 
 }  // namespace internal

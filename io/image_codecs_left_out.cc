@@ -13,19 +13,19 @@ absl::Status LeftOut() {
 
 }  // namespace
 
-absl::Status DecodePng(absl::string_view, int, int, ImageMemory, RunStop*) { return LeftOut(); }
-absl::Status EncodePng(const void*, const ImageSize&, int, int, std::string*, RunStop*) {
+absl::Status DecodePng(absl::string_view, int, int, ImageMemory, StopToken*) { return LeftOut(); }
+absl::Status EncodePng(const void*, const ImageSize&, int, int, std::string*, StopToken*) {
   return LeftOut();
 }
-absl::Status DecodeJpeg(absl::string_view, const JpegOptions&, ImageMemory, RunStop*) {
+absl::Status DecodeJpeg(absl::string_view, const JpegOptions&, ImageMemory, StopToken*) {
   return LeftOut();
 }
 absl::Status EncodeJpeg(const uint8_t*, const ImageSize&, const JpegEncoding&, std::string*,
-                        RunStop*) {
+                        StopToken*) {
   return LeftOut();
 }
-absl::Status DecodeGif(absl::string_view, bool, ImageMemory, RunStop*) { return LeftOut(); }
-absl::Status DecodeWebP(absl::string_view, int, bool, ImageMemory, RunStop*) { return LeftOut(); }
+absl::Status DecodeGif(absl::string_view, bool, ImageMemory, StopToken*) { return LeftOut(); }
+absl::Status DecodeWebP(absl::string_view, int, bool, ImageMemory, StopToken*) { return LeftOut(); }
 absl::Status DecodeBmp(absl::string_view, int, ImageMemory) { return LeftOut(); }
 
 }  // namespace gradflow::internal

@@ -1,31 +1,31 @@
 // JPEG, by libjpeg.
 //
-// libjpeg reports errors by a callback that must not return, which jumps. Each step that calls it
-// is a function without objects that have destructors; its data are in a struct that outlives the
-// jump.
+// libjpeg reports errors by a callback that must not return; the callback calls longjmp. Each step
+// that calls libjpeg is a function without objects that have destructors. Its data are in a struct
+// that outlives the jump.
 #include <algorithm>
 #include <csetjmp>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
-// After <cstdio>, whose FILE it needs.
+// Included after <cstdio>, because jpeglib.h needs FILE.
 #include <jpeglib.h>
 
 #include "absl/cleanup/cleanup.h"
-#include "gradflow/core/run_stop.h"
 #include "gradflow/core/status.h"
+#include "gradflow/core/stop_token.h"
 #include "gradflow/io/image_codecs.h"
 
 namespace gradflow::internal {
 namespace {
 
 struct ErrorManager {
-  // First, as libjpeg has a pointer to it.
+  // Must be first: libjpeg has a pointer to it.
   jpeg_error_mgr base;
   std::jmp_buf jump;
   char message[JMSG_LENGTH_MAX];
-  RunStop* stop;
+  StopToken* stop;
   bool is_stopped;
 };
 
@@ -71,7 +71,7 @@ struct Decoder {
   JDIMENSION rows;
   JDIMENSION columns;
   uint8_t* output;
-  // A row of the decoder, by malloc.
+  // A row of the decoder, allocated by malloc.
   JSAMPLE* row;
   // The number of returned rows that have been read.
   JDIMENSION rows_read;
@@ -96,14 +96,15 @@ void SkipInput(j_decompress_ptr info, long count) {
 }
 void TermSource(j_decompress_ptr) {}
 
-// Called now and then: ends codecs of a stopped run.
+// Called regularly: ends codecs of a stopped run.
 void CheckStop(j_common_ptr info) {
   ErrorManager* const manager = reinterpret_cast<ErrorManager*>(info->err);
   if (!IsStopped(manager->stop)) return;
   manager->is_stopped = true;
   std::longjmp(manager->jump, 1);
 }
-// Ends files, too, whose many scans would take time out of proportion to their size.
+// Also ends the decoding of files with too many scans, which would take much more time than their
+// size justifies.
 void OnProgress(j_common_ptr info) {
   CheckStop(info);
   constexpr int kMaxScans = 500;
@@ -115,7 +116,7 @@ void OnProgress(j_common_ptr info) {
 
 void ReadHeader(Decoder* d) {
   jpeg_create_decompress(&d->info);
-  // Creating clears it.
+  // jpeg_create_decompress() clears the client data.
   d->info.client_data = d;
   d->progress.progress_monitor = OnProgress;
   d->info.progress = &d->progress;
@@ -206,7 +207,7 @@ struct Encoder {
   // The marker of the metadata, and its size.
   const JOCTET* metadata;
   unsigned metadata_size;
-  // The file, by malloc.
+  // The file, allocated by malloc.
   unsigned char* output;
   unsigned long output_size;
 };
@@ -248,7 +249,7 @@ void WriteImage(Encoder* e) {
 }  // namespace
 
 absl::Status DecodeJpeg(absl::string_view bytes, const JpegOptions& options, ImageMemory memory,
-                        RunStop* stop) {
+                        StopToken* stop) {
   Decoder d;
   std::memset(&d, 0, sizeof(d));
   InitErrors(&d.errors);
@@ -283,7 +284,8 @@ absl::Status DecodeJpeg(absl::string_view bytes, const JpegOptions& options, Ima
     d.rows = static_cast<JDIMENSION>(size.rows = options.crop_rows);
     d.columns = static_cast<JDIMENSION>(size.columns = options.crop_columns);
   }
-  // Files of several scans need the coefficients of the whole image; others a few rows of blocks.
+  // Files with several scans need the coefficients of the whole image; other files need a few rows
+  // of blocks.
   const int64_t full_columns = int64_t{d.info.image_width} + 64;
   const int64_t kept_rows =
       jpeg_has_multiple_scans(&d.info) != FALSE ? int64_t{d.info.image_height} + 64 : 128;
@@ -313,7 +315,7 @@ absl::Status DecodeJpeg(absl::string_view bytes, const JpegOptions& options, Ima
 }
 
 absl::Status EncodeJpeg(const uint8_t* elements, const ImageSize& size,
-                        const JpegEncoding& encoding, std::string* bytes, RunStop* stop) {
+                        const JpegEncoding& encoding, std::string* bytes, StopToken* stop) {
   // The format's limit.
   constexpr int64_t kMax = JPEG_MAX_DIMENSION;
   if (size.rows < 1 || size.columns < 1 || size.rows > kMax || size.columns > kMax) {
@@ -345,7 +347,8 @@ absl::Status EncodeJpeg(const uint8_t* elements, const ImageSize& size,
   e.metadata = reinterpret_cast<const JOCTET*>(metadata.data());
   e.metadata_size = static_cast<unsigned>(metadata.size());
   if (!Run(&e, WriteImage)) {
-    // A buffer that has grown is known to the destination only. There is one if it has a size.
+    // If the buffer has grown, `output` is stale until term_destination() sets it. The buffer
+    // exists if it has a size.
     if (e.output_size > 0) e.info.dest->term_destination(&e.info);
     if (e.errors.is_stopped) return StoppedError();
     return errors::ResourceExhausted("cannot write JPEG data: ",

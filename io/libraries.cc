@@ -14,7 +14,7 @@
 
 #include <cstdio>
 
-// After <cstdio>, whose FILE it needs.
+// Included after <cstdio>, because jpeglib.h needs FILE.
 #include <jpeglib.h>
 #endif
 

@@ -40,7 +40,7 @@ void SwapAll(char* bytes, size_t size) {
   }
 }
 
-// Returns the size of the unit of byte order: for complex numbers, a part.
+// Returns the size of the words whose bytes are swapped. A complex number has two words.
 size_t WordSize(DataType dtype) {
   return DataTypeIsComplex(dtype) ? DataTypeSize(dtype) / 2 : DataTypeSize(dtype);
 }
@@ -79,7 +79,7 @@ void Transpose(absl::Span<const int64_t> dims, const void* from, void* to) {
   const int64_t cols = dims.back();
   int64_t middle = 1;
   for (const int64_t dim : dims.subspan(1, dims.size() - 2)) middle *= dim;
-  // Iterates over the dimensions between, in the order of `to`.
+  // Iterates over the dimensions between the first and the last, in the order of `to`.
   DimVector index(dims.size(), 0);
   for (int64_t m = 0; m < middle; ++m) {
     int64_t column_major = 0;
@@ -108,6 +108,10 @@ absl::StatusOr<Tensor> TransposedFromFortran(const Tensor& from) {
   struct Bytes16 {
     uint64_t words[2];
   };
+  if (from.dtype() == DT_STRING) {
+    Transpose<tstring>(dims, from.raw_data(), to.raw_data());
+    return to;
+  }
   const auto transpose = [&] {
     switch (DataTypeSize(from.dtype())) {
       case 1:
@@ -124,6 +128,65 @@ absl::StatusOr<Tensor> TransposedFromFortran(const Tensor& from) {
   }();
   transpose(dims, from.raw_data(), to.raw_data());
   return to;
+}
+
+uint32_t CharacterAt(const char* bytes, bool big_endian) {
+  uint32_t character;
+  std::memcpy(&character, bytes, sizeof(character));
+  return big_endian ? SwapBytes(character) : character;
+}
+
+// Appends a Unicode character as UTF-8. Returns false if there is no such character.
+bool AppendUtf8(uint32_t c, std::string* text) {
+  if (c >= 0x110000 || (c >= 0xd800 && c < 0xe000)) return false;
+  const auto add = [&](uint32_t bits) { text->push_back(static_cast<char>(bits)); };
+  if (c < 0x80) {
+    add(c);
+  } else if (c < 0x800) {
+    add(0xc0 | c >> 6);
+    add(0x80 | (c & 0x3f));
+  } else if (c < 0x10000) {
+    add(0xe0 | c >> 12);
+    add(0x80 | (c >> 6 & 0x3f));
+    add(0x80 | (c & 0x3f));
+  } else {
+    add(0xf0 | c >> 18);
+    add(0x80 | (c >> 12 & 0x3f));
+    add(0x80 | (c >> 6 & 0x3f));
+    add(0x80 | (c & 0x3f));
+  }
+  return true;
+}
+
+// Reads strings of fixed width. `read` is called for consecutive parts of the elements.
+absl::StatusOr<Tensor> LoadStrings(
+    const NpyHeader& header,
+    absl::FunctionRef<absl::Status(char* to, size_t offset, size_t size)> read) {
+  GRADFLOW_ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(DT_STRING, header.shape));
+  const auto width = static_cast<size_t>(header.element_bytes);
+  std::string element(width, '\0');
+  size_t offset = 0;
+  for (tstring& to : tensor.span<tstring>()) {
+    GRADFLOW_RETURN_IF_ERROR(read(element.data(), offset, width));
+    offset += width;
+    size_t size = width;
+    if (!header.is_utf32) {
+      while (size > 0 && element[size - 1] == '\0') --size;
+      to = tstring(absl::string_view(element).substr(0, size));
+      continue;
+    }
+    while (size > 0 && CharacterAt(&element[size - 4], header.big_endian) == 0) size -= 4;
+    std::string text;
+    for (size_t i = 0; i < size; i += 4) {
+      const uint32_t character = CharacterAt(&element[i], header.big_endian);
+      if (!AppendUtf8(character, &text)) {
+        return errors::InvalidArgument("expected Unicode characters, but found ", character);
+      }
+    }
+    to = tstring(text);
+  }
+  if (NeedsTranspose(header)) return TransposedFromFortran(tensor);
+  return tensor;
 }
 
 // Returns a tensor that owns its memory. `read` fills it with the elements as stored in the file.
@@ -145,14 +208,15 @@ absl::StatusOr<Tensor> LoadElements(const NpyHeader& header,
 
 // ---- Files ----
 
-// Minimum size for memory-mapping. Smaller files are cheap to read, and a copy is safe if the file
-// is truncated later, which for a mapping is fatal.
+// Minimum size for memory-mapping. Smaller files are cheap to read. A copy is also safe if the file
+// is truncated later; a mapping is not.
 constexpr size_t kMinMappedBytes = size_t{64} << 20;
 
-// Maps the elements, `size` bytes at `offset` of the file. Returns an uninitialized tensor if they
-// cannot be used in place.
+// Maps the elements, `size` bytes at `offset` of the file. Returns an uninitialized tensor if there
+// are too few bytes to be worth a mapping, or if the elements cannot be used in place.
 Tensor MapElements(int fd, const NpyHeader& header, size_t offset, size_t size) {
   const Tensor none(header.dtype, TensorShape({-1}));
+  if (header.dtype == DT_STRING) return none;
   const bool needs_swap = header.big_endian && WordSize(header.dtype) > 1;
   if (size < kMinMappedBytes || needs_swap || NeedsTranspose(header)) return none;
   const size_t length = offset + size;
@@ -180,6 +244,14 @@ absl::StatusOr<Tensor> ReadFile(const std::string& path) {
   GRADFLOW_RETURN_IF_ERROR(internal::ReadAt(file.get(), place.begin, text.data(), text.size()));
   const size_t data_size = file_size - place.end;
   GRADFLOW_ASSIGN_OR_RETURN(const NpyHeader header, internal::ParseNpyHeader(text, data_size));
+  if (header.dtype == DT_STRING) {
+    std::string elements(data_size, '\0');
+    GRADFLOW_RETURN_IF_ERROR(internal::ReadAt(file.get(), place.end, elements.data(), data_size));
+    return LoadStrings(header, [&](char* to, size_t offset, size_t size) {
+      std::memcpy(to, elements.data() + offset, size);
+      return absl::OkStatus();
+    });
+  }
   Tensor mapped = MapElements(file.get(), header, place.end, data_size);
   if (mapped.IsInitialized()) return mapped;
   return LoadElements(header, [&](char* to, size_t size) {
@@ -202,16 +274,36 @@ absl::StatusOr<Tensor> ParseNpy(absl::string_view bytes) {
   const absl::string_view text = bytes.substr(place.begin, place.end - place.begin);
   const absl::string_view data = bytes.substr(place.end);
   GRADFLOW_ASSIGN_OR_RETURN(const NpyHeader header, internal::ParseNpyHeader(text, data.size()));
+  if (header.dtype == DT_STRING) {
+    return LoadStrings(header, [&](char* to, size_t offset, size_t size) {
+      std::memcpy(to, data.data() + offset, size);
+      return absl::OkStatus();
+    });
+  }
   return LoadElements(header, [&](char* to, size_t size) {
     std::memcpy(to, data.data(), size);
     return absl::OkStatus();
   });
 }
 
+absl::string_view FormatNpyElements(const Tensor& tensor, std::string* storage) {
+  if (tensor.dtype() != DT_STRING) return tensor.tensor_data();
+  const auto width = static_cast<size_t>(internal::NpyStringWidth(tensor).value_or(1));
+  const auto texts = tensor.span<tstring>();
+  storage->assign(width * texts.size(), '\0');
+  for (size_t i = 0; i < texts.size(); ++i) {
+    std::copy_n(texts[i].data(), std::min<size_t>(texts[i].size(), width),
+                storage->begin() + static_cast<std::ptrdiff_t>(i * width));
+  }
+  return *storage;
+}
+
 absl::Status WriteNpy(const std::string& path, const Tensor& tensor) {
   absl::StatusOr<std::string> header = FormatNpyHeader(tensor);
+  std::string storage;
   const absl::Status status =
-      header.ok() ? internal::WriteFile(path, {*header, tensor.tensor_data()}) : header.status();
+      header.ok() ? internal::WriteFile(path, {*header, FormatNpyElements(tensor, &storage)})
+                  : header.status();
   return errors::Prefix(absl::StrCat("'", path, "': "), status);
 }
 

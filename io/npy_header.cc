@@ -18,9 +18,11 @@ namespace internal {
 namespace {
 
 constexpr absl::string_view kMagic = "\x93NUMPY";
-// Limit on the header's length. NumPy's headers have 118 bytes, or a few thousand for 254
-// dimensions.
+// Limit on the header's length, far above the length of NumPy's headers, which is a few thousand
+// bytes for 254 dimensions.
 constexpr size_t kMaxHeaderLength = 1 << 20;
+// Limit on the bytes or characters of a string.
+constexpr int64_t kMaxStringWidth = int64_t{1} << 31;
 
 struct TypeName {
   DataType dtype;
@@ -115,7 +117,7 @@ class HeaderParser {
   absl::Status ParseDescr() {
     std::string descr;
     if (AtChar('[')) {
-      return errors::InvalidArgument("expected a numeric type, but found descr ", Excerpt(rest_),
+      return errors::InvalidArgument("expected a simple type, but found descr ", Excerpt(rest_),
                                      ", a structured type");
     }
     GRADFLOW_RETURN_IF_ERROR(ParseString(&descr));
@@ -127,11 +129,23 @@ class HeaderParser {
     for (const TypeName& type : kTypeNames) {
       if (name == type.name) {
         header_.dtype = type.dtype;
+        header_.element_bytes = DataTypeSize(type.dtype);
         return absl::OkStatus();
       }
     }
+    // "S5" is 5 bytes, "U5" 5 Unicode characters.
+    header_.is_utf32 = absl::StartsWith(name, "U");
+    int64_t width = 0;
+    if ((header_.is_utf32 || absl::StartsWith(name, "S") || absl::StartsWith(name, "a")) &&
+        absl::SimpleAtoi(name.substr(1), &width) && width >= 1 && width <= kMaxStringWidth) {
+      header_.dtype = DT_STRING;
+      header_.element_bytes = header_.is_utf32 ? 4 * width : width;
+      return absl::OkStatus();
+    }
     return errors::InvalidArgument(
-        "expected a numeric type or bool ('<f4', '|b1', ...), but found descr ", Excerpt(descr));
+        "expected a numeric type, bool or strings of fixed width ('<f4', '|b1', '|S5', '<U5', "
+        "...), but found descr ",
+        Excerpt(descr));
   }
 
   absl::Status ParseOrder() {
@@ -174,10 +188,10 @@ class HeaderParser {
 
 absl::Status CheckDataSize(const NpyHeader& header, size_t found) {
   const int64_t expected =
-      MultiplyWithoutOverflow(header.shape.num_elements(), DataTypeSize(header.dtype));
+      MultiplyWithoutOverflow(header.shape.num_elements(), header.element_bytes);
   if (expected >= 0 && static_cast<size_t>(expected) == found) return absl::OkStatus();
   return errors::InvalidArgument("expected ", header.shape.num_elements(), " elements of ",
-                                 DataTypeSize(header.dtype), " bytes (type ",
+                                 header.element_bytes, " bytes (type ",
                                  DataTypeString(header.dtype), ", shape ",
                                  header.shape.DebugString(), "), but found ", found, " bytes");
 }
@@ -222,26 +236,52 @@ absl::StatusOr<NpyHeader> ParseNpyHeader(absl::string_view text, size_t data_siz
   return header;
 }
 
+absl::StatusOr<int64_t> NpyStringWidth(const Tensor& tensor) {
+  // Limit on the bytes of all elements. A single long string makes all elements long.
+  constexpr int64_t kMaxBytes = int64_t{1} << 31;
+  int64_t width = 1;
+  for (const tstring& text : tensor.span<tstring>()) {
+    if (text.size() > 0 && text[text.size() - 1] == '\0') {
+      return errors::InvalidArgument(
+          "a string that ends in a zero byte cannot be written to a .npy file");
+    }
+    width = std::max(width, static_cast<int64_t>(text.size()));
+  }
+  const int64_t bytes = MultiplyWithoutOverflow(width, tensor.NumElements());
+  if (bytes < 0 || bytes > kMaxBytes) {
+    return errors::InvalidArgument("expected strings that take at most ", kMaxBytes,
+                                   " bytes in a .npy file, but ", tensor.NumElements(),
+                                   " strings of ", width, " bytes take more");
+  }
+  return width;
+}
+
 }  // namespace internal
 
 absl::StatusOr<std::string> FormatNpyHeader(const Tensor& tensor) {
   if (!tensor.IsInitialized()) {
     return errors::InvalidArgument("expected a tensor with elements, but it is not initialized");
   }
-  // NumPy has no bfloat16: writes its bits as integers.
+  // NumPy has no bfloat16, so the bits are written as integers.
   const DataType dtype = tensor.dtype() == DT_BFLOAT16 ? DT_UINT16 : tensor.dtype();
-  const auto* const type =
-      std::find_if(std::begin(internal::kTypeNames), std::end(internal::kTypeNames),
-                   [&](const auto& candidate) { return candidate.dtype == dtype; });
-  if (type == std::end(internal::kTypeNames)) {
-    return errors::InvalidArgument("a tensor of type ", DataTypeString(dtype),
-                                   " cannot be written to a .npy file: NumPy has no such type");
+  std::string name;
+  if (dtype == DT_STRING) {
+    GRADFLOW_ASSIGN_OR_RETURN(const int64_t width, internal::NpyStringWidth(tensor));
+    name = absl::StrCat("|S", width);
+  } else {
+    const auto* const type =
+        std::find_if(std::begin(internal::kTypeNames), std::end(internal::kTypeNames),
+                     [&](const auto& candidate) { return candidate.dtype == dtype; });
+    if (type == std::end(internal::kTypeNames)) {
+      return errors::InvalidArgument("a tensor of type ", DataTypeString(dtype),
+                                     " cannot be written to a .npy file: NumPy has no such type");
+    }
+    name = absl::StrCat(DataTypeSize(dtype) == 1 ? "|" : "<", type->name);
   }
   const auto dims = tensor.shape().dim_sizes();
-  std::string text = absl::StrCat("{'descr': '", DataTypeSize(dtype) == 1 ? "|" : "<", type->name,
-                                  "', 'fortran_order': False, 'shape': (",
+  std::string text = absl::StrCat("{'descr': '", name, "', 'fortran_order': False, 'shape': (",
                                   absl::StrJoin(dims, ", "), dims.size() == 1 ? "," : "", "), }");
-  // Version 1.0 suffices: kMaxDims dimensions of 19 digits take far less than 64 KiB.
+  // Version 1.0 is enough: kMaxDims dimensions of 19 digits take far less than 64 KiB.
   static_assert(kMaxDims * (19 + 2) + 128 < 1 << 16);
   // The elements start at a multiple of 64 bytes, so that they can be used in place.
   constexpr size_t kPreludeSize = 10;

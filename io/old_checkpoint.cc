@@ -13,13 +13,14 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "gradflow/core/run_stop.h"
 #include "gradflow/core/status.h"
+#include "gradflow/core/stop_token.h"
 #include "gradflow/core/tensor_proto.h"
+#include "gradflow/io/checkpoint_files.h"
 #include "gradflow/io/coding.h"
 #include "gradflow/io/file.h"
-#include "gradflow/io/file_charge.h"
 #include "gradflow/io/file_pattern.h"
+#include "gradflow/io/file_reservation.h"
 #include "gradflow/io/table.h"
 #include "gradflow/io/tensor_slice.h"
 #include "gradflow/proto/saved_tensor_slice.pb.h"
@@ -27,14 +28,15 @@
 namespace gradflow {
 namespace {
 
-using internal::FileCharge;
+using internal::FileReservation;
+using internal::IsStored;
 using internal::kParsedBytes;
 using internal::ShapeAndSlice;
 using internal::TableEntries;
 using internal::TensorSlice;
 
 constexpr int kOldVersion = 1;
-// A file of more bytes is not read: it is in memory as a whole.
+// Larger files are not read, because the whole file is read into memory.
 constexpr int64_t kMaxOldFileBytes = int64_t{4} << 30;
 
 std::string OldQuoted(absl::string_view name) {
@@ -42,19 +44,21 @@ std::string OldQuoted(absl::string_view name) {
 }
 
 // Returns the paths of the files in alphabetical order.
-absl::StatusOr<std::vector<std::string>> FilesOf(const std::string& pattern, FileCharge* charge,
-                                                 RunStop* stop, const FileAccess& files) {
+absl::StatusOr<std::vector<std::string>> FilesOf(const std::string& pattern,
+                                                 FileReservation* reservation, StopToken* stop,
+                                                 const FileAccess& files) {
   std::vector<std::string> paths;
   const auto should_stop = [&] { return IsStopped(stop); };
-  GRADFLOW_RETURN_IF_ERROR(internal::MatchingPaths(pattern, should_stop, charge, &paths, files));
+  GRADFLOW_RETURN_IF_ERROR(
+      internal::MatchingPaths(pattern, should_stop, reservation, &paths, files));
   GRADFLOW_RETURN_IF_ERROR(CheckStop(stop));
   if (paths.empty()) return errors::NotFound("no file matches ", OldQuoted(pattern));
   std::sort(paths.begin(), paths.end());
   return paths;
 }
 
-absl::StatusOr<TableEntries> ReadFileTable(const std::string& path, FileCharge* charge,
-                                           const FileAccess& files, RunStop* stop) {
+absl::StatusOr<TableEntries> ReadFileTable(const std::string& path, FileReservation* reservation,
+                                           const FileAccess& files, StopToken* stop) {
   size_t size = 0;
   GRADFLOW_ASSIGN_OR_RETURN(const internal::FileDescriptor file,
                             internal::OpenFile(path, &size, files));
@@ -62,21 +66,22 @@ absl::StatusOr<TableEntries> ReadFileTable(const std::string& path, FileCharge* 
     return errors::ResourceExhausted("the file has ", size, " bytes, expected at most ",
                                      kMaxOldFileBytes);
   }
-  GRADFLOW_RETURN_IF_ERROR(charge->Add(size));
+  GRADFLOW_RETURN_IF_ERROR(reservation->Add(size));
   std::string bytes(size, '\0');
   GRADFLOW_RETURN_IF_ERROR(internal::ReadAt(file.get(), 0, bytes.data(), size));
-  absl::StatusOr<TableEntries> table = internal::ReadTable(bytes, kMaxOldFileBytes, charge, stop);
-  charge->Remove(size);
+  absl::StatusOr<TableEntries> table =
+      internal::ReadTable(bytes, kMaxOldFileBytes, reservation, stop);
+  reservation->Remove(size);
   return table;
 }
 
-// Returns an upper bound of the memory of a record, a SavedTensorSlices, as a message. Numbers in
-// lists take much less than kParsedBytes for each byte. Returns nothing if the fields are not
+// Returns an upper bound on the memory of a record, a SavedTensorSlices, as a parsed message.
+// Numbers in lists take much less than kParsedBytes per byte. Returns nullopt if the fields are not
 // valid.
 std::optional<size_t> RecordBytes(absl::string_view record) {
-  // The numbers of the fields that lead to the elements, SavedTensorSlices.data and
-  // SavedSlice.data, and those of TensorProto that have the size of their elements, and that are
-  // strings.
+  // kPath has the numbers of the fields that lead to the elements: SavedTensorSlices.data and
+  // SavedSlice.data. The other lists have the numbers of fields of TensorProto: lists of numbers
+  // that take the size of their elements, and lists of strings.
   constexpr uint64_t kPath[] = {2, 3};
   constexpr uint64_t kNumbers[] = {5, 6, 9, 12};
   constexpr uint64_t kStrings[] = {4, 8};
@@ -120,7 +125,7 @@ std::optional<size_t> RecordBytes(absl::string_view record) {
         bytes += kParsedBytes * (begin - left.size());
       } else if (depth < std::size(kPath)) {
         if (number == kPath[depth]) {
-          // Bytes behind the message are left for later.
+          // The bytes after the message are processed later.
           messages.emplace_back(left, depth);
           left = content;
           ++depth;
@@ -143,16 +148,16 @@ std::optional<size_t> RecordBytes(absl::string_view record) {
 class OldReader {
  public:
   OldReader(const OldCheckpointRead& read, const std::shared_ptr<Allocator>& allocator,
-            RunStop* stop)
+            StopToken* stop)
       : name_(read.name),
         shape_and_slice_(read.shape_and_slice),
         allocator_(allocator),
         stop_(stop),
-        charge_(allocator.get()) {}
+        reservation_(allocator.get()) {}
 
   const std::string& name() const { return name_; }
 
-  // Adds the slices of a file, of which `meta` is in its table of contents.
+  // Adds the slices of a file. `meta` comes from the table of contents of the file.
   absl::Status Add(const TableEntries& table, const SavedSliceMeta& meta) {
     GRADFLOW_RETURN_IF_ERROR(Begin(meta));
     for (const TensorSliceProto& proto : meta.slice()) {
@@ -162,7 +167,7 @@ class OldReader {
     return absl::OkStatus();
   }
 
-  // Joins the slices. Only then is it known that the files have all elements.
+  // Joins the slices, and checks that the files have all elements.
   absl::StatusOr<Tensor> Finish() {
     if (!found_) return errors::NotFound("there is no tensor ", OldQuoted(name_));
     const TensorShape shape = wanted_.Shape();
@@ -179,7 +184,7 @@ class OldReader {
   }
 
  private:
-  // Returns DATA_LOSS unless the slices cover what is read without overlapping.
+  // Returns DATA_LOSS unless the slices cover the wanted part without overlapping.
   absl::Status CheckSlices() const {
     absl::Status status = internal::CheckTiling(slices_, wanted_);
     if (absl::IsInvalidArgument(status)) status = absl::DataLossError(status.message());
@@ -197,7 +202,7 @@ class OldReader {
       return absl::DataLossError(
           absl::StrCat("files state different types or shapes of tensor ", OldQuoted(name_)));
     }
-    if (!DataTypeCanBeTensor(meta.type())) {
+    if (!IsStored(meta.type())) {
       return absl::UnimplementedError(absl::StrCat("tensor ", OldQuoted(name_), " has type ",
                                                    DataTypeString(meta.type()),
                                                    ", which is not supported"));
@@ -226,17 +231,17 @@ class OldReader {
     if (common == 0) return absl::OkStatus();
     const auto record = table.find(internal::EncodeSliceKey(name_, slice));
     if (record == table.end()) return Bad("a slice", "is missing");
-    GRADFLOW_RETURN_IF_ERROR(charge_.Add(internal::TensorSliceBytes(shape_.dims())));
+    GRADFLOW_RETURN_IF_ERROR(reservation_.Add(internal::TensorSliceBytes(shape_.dims())));
     slices_.push_back(resolved);
-    // Each element takes a byte at least. A record must not stand for more than it has.
+    // Each element takes at least a byte. A record must not state more elements than it has.
     const TensorShape shape = resolved.Shape();
     if (shape.num_elements() > static_cast<int64_t>(record->second.size())) {
       return Bad("a slice", "has too few elements");
     }
-    // Slices that overlap are not read without end.
+    // Checks early, so that overlapping slices are not read without limit.
     elements_ += common;
     if (elements_ > wanted_.Shape().num_elements()) return CheckSlices();
-    FileCharge parsed(allocator_.get());
+    FileReservation parsed(allocator_.get());
     const std::optional<size_t> most = RecordBytes(record->second);
     if (!most.has_value()) return Bad("a slice", "is not valid");
     GRADFLOW_RETURN_IF_ERROR(parsed.Add(*most));
@@ -254,24 +259,26 @@ class OldReader {
   const std::string name_;
   const std::string shape_and_slice_;
   const std::shared_ptr<Allocator>& allocator_;
-  RunStop* const stop_;
+  StopToken* const stop_;
   bool found_ = false;
   DataType dtype_ = DT_INVALID;
   TensorShape shape_;
   TensorSlice wanted_;
-  // The slices that have elements of `wanted_`, their values, and the number of these elements.
+  // The slices that have elements of `wanted_`, their values, and the number of their elements in
+  // `wanted_`.
   std::vector<TensorSlice> slices_;
   std::vector<Tensor> parts_;
   int64_t elements_ = 0;
-  FileCharge charge_;
+  FileReservation reservation_;
 };
 
-// Returns the table of contents of a file, which `charge` counts.
-absl::StatusOr<SavedTensorSlices> ReadContents(const TableEntries& table, FileCharge* charge) {
+// Returns the table of contents of a file. Charges its memory to `reservation`.
+absl::StatusOr<SavedTensorSlices> ReadContents(const TableEntries& table,
+                                               FileReservation* reservation) {
   const auto first = table.find("");
   if (first == table.end()) return absl::DataLossError("the file has no table of contents");
   const size_t most = kParsedBytes * first->second.size();
-  GRADFLOW_RETURN_IF_ERROR(charge->Add(most));
+  GRADFLOW_RETURN_IF_ERROR(reservation->Add(most));
   SavedTensorSlices contents;
   if (!contents.ParseFromString(first->second)) {
     return absl::DataLossError("the file has no table of contents");
@@ -279,20 +286,21 @@ absl::StatusOr<SavedTensorSlices> ReadContents(const TableEntries& table, FileCh
   if (contents.meta().versions().min_consumer() > kOldVersion) {
     return absl::UnimplementedError("the file needs a newer reader");
   }
-  charge->Remove(most);
-  GRADFLOW_RETURN_IF_ERROR(charge->Add(contents.SpaceUsedLong()));
-  charge->Trim();
+  reservation->Remove(most);
+  GRADFLOW_RETURN_IF_ERROR(reservation->Add(contents.SpaceUsedLong()));
+  reservation->Trim();
   return contents;
 }
 
-// Adds what a file has of the tensors of the readers, which are in the order of their names.
+// Adds the contents of a file to the readers, which are sorted by tensor name.
 absl::Status AddFile(const std::string& path, absl::Span<OldReader* const> readers,
-                     const std::shared_ptr<Allocator>& allocator, RunStop* stop,
+                     const std::shared_ptr<Allocator>& allocator, StopToken* stop,
                      const FileAccess& files) {
   GRADFLOW_RETURN_IF_ERROR(CheckStop(stop));
-  FileCharge charge(allocator.get());
-  GRADFLOW_ASSIGN_OR_RETURN(const TableEntries table, ReadFileTable(path, &charge, files, stop));
-  GRADFLOW_ASSIGN_OR_RETURN(const SavedTensorSlices contents, ReadContents(table, &charge));
+  FileReservation reservation(allocator.get());
+  GRADFLOW_ASSIGN_OR_RETURN(const TableEntries table,
+                            ReadFileTable(path, &reservation, files, stop));
+  GRADFLOW_ASSIGN_OR_RETURN(const SavedTensorSlices contents, ReadContents(table, &reservation));
   for (const SavedSliceMeta& meta : contents.meta().tensor()) {
     GRADFLOW_RETURN_IF_ERROR(CheckStop(stop));
     auto reader = std::lower_bound(
@@ -308,10 +316,10 @@ absl::Status AddFile(const std::string& path, absl::Span<OldReader* const> reade
 // Adds the tensors of a file to *tensors.
 absl::Status AddInfo(const std::string& path, const std::shared_ptr<Allocator>& allocator,
                      std::map<std::string, Checkpoint::Info>* tensors) {
-  FileCharge charge(allocator.get());
+  FileReservation reservation(allocator.get());
   GRADFLOW_ASSIGN_OR_RETURN(const TableEntries table,
-                            ReadFileTable(path, &charge, FileAccess::All(), /*stop=*/nullptr));
-  GRADFLOW_ASSIGN_OR_RETURN(const SavedTensorSlices contents, ReadContents(table, &charge));
+                            ReadFileTable(path, &reservation, FileAccess::All(), /*stop=*/nullptr));
+  GRADFLOW_ASSIGN_OR_RETURN(const SavedTensorSlices contents, ReadContents(table, &reservation));
   for (const SavedSliceMeta& meta : contents.meta().tensor()) {
     Checkpoint::Info info;
     info.dtype = meta.type();
@@ -325,15 +333,15 @@ absl::Status AddInfo(const std::string& path, const std::shared_ptr<Allocator>& 
   return absl::OkStatus();
 }
 
-// The memory of the message of a tensor, at most: numbers in lists that grow, and strings as
-// objects of the heap.
+// The maximum memory of the message of a tensor: numbers in growing lists, and strings as objects
+// on the heap.
 size_t MessageBytes(const Tensor& tensor) {
   const auto count = static_cast<size_t>(tensor.NumElements());
   if (tensor.dtype() == DT_STRING) return 64 * count + tensor.StringBytes();
   return 2 * std::max<size_t>(8, DataTypeSize(tensor.dtype())) * count;
 }
 
-// Messages, and hence records, have fewer bytes.
+// Messages and therefore records must be smaller than this.
 constexpr int64_t kMaxRecordBytes = std::numeric_limits<int32_t>::max();
 
 absl::Status TooLarge(absl::string_view name) {
@@ -356,11 +364,11 @@ absl::Status CheckRecordSize(const CheckpointTensor& tensor) {
       bytes = static_cast<int64_t>(tensor.tensor.TotalBytes());
       break;
     case DT_STRING:
-      // A tag and a length of each.
+      // Each string takes a tag and a length.
       bytes = 2 * bytes + static_cast<int64_t>(tensor.tensor.StringBytes());
       break;
     default:
-      // A byte of each element at least.
+      // Each element takes at least a byte.
       break;
   }
   return bytes >= kMaxRecordBytes ? TooLarge(tensor.name) : absl::OkStatus();
@@ -371,15 +379,15 @@ absl::Status CheckRecordSize(const CheckpointTensor& tensor) {
 absl::Status WriteOldCheckpoint(const std::string& path, absl::Span<const CheckpointTensor> tensors,
                                 const std::shared_ptr<Allocator>& allocator,
                                 const FileAccess& files) {
-  FileCharge charge(allocator.get());
+  FileReservation reservation(allocator.get());
   int64_t file_bytes = 0;
-  // By name.
+  // Keyed by name.
   std::map<std::string, SavedSliceMeta> metas;
   std::map<std::string, std::vector<TensorSlice>> slices;
   TableEntries table;
   for (const CheckpointTensor& tensor : tensors) {
     if (tensor.name.empty()) return errors::InvalidArgument("the name of a tensor is empty");
-    if (!DataTypeCanBeTensor(tensor.tensor.dtype())) {
+    if (!IsStored(tensor.tensor.dtype())) {
       return errors::Unimplemented("tensor ", OldQuoted(tensor.name), " has type ",
                                    DataTypeString(tensor.tensor.dtype()),
                                    ", which checkpoints do not store");
@@ -395,10 +403,10 @@ absl::Status WriteOldCheckpoint(const std::string& path, absl::Span<const Checkp
                                      resolved.Shape().DebugString());
     }
     GRADFLOW_RETURN_IF_ERROR(CheckRecordSize(tensor));
-    // The part of the table of contents.
+    // Covers the entry in the table of contents.
     constexpr size_t kMetaBytes = 1024;
-    GRADFLOW_RETURN_IF_ERROR(charge.Add(kMetaBytes + 8 * tensor.name.size() +
-                                        256 * static_cast<size_t>(part.shape.dims())));
+    GRADFLOW_RETURN_IF_ERROR(reservation.Add(kMetaBytes + 8 * tensor.name.size() +
+                                             256 * static_cast<size_t>(part.shape.dims())));
     SavedSliceMeta& meta = metas[tensor.name];
     TensorShapeProto shape;
     part.shape.AsProto(&shape);
@@ -418,21 +426,21 @@ absl::Status WriteOldCheckpoint(const std::string& path, absl::Span<const Checkp
     part.slice.ToProto(record.mutable_data()->mutable_slice());
     TensorProto& data = *record.mutable_data()->mutable_data();
     const size_t message_bytes = MessageBytes(tensor.tensor);
-    GRADFLOW_RETURN_IF_ERROR(charge.Add(message_bytes));
+    GRADFLOW_RETURN_IF_ERROR(reservation.Add(message_bytes));
     tensor.tensor.AsProtoField(&data);
     data.clear_dtype();
     data.clear_tensor_shape();
     const size_t size = record.ByteSizeLong();
     if (size >= static_cast<size_t>(kMaxRecordBytes)) return TooLarge(tensor.name);
     std::string key = internal::EncodeSliceKey(tensor.name, part.slice);
-    // The record, and its copies in the block and the file, which grow by doubling.
-    GRADFLOW_RETURN_IF_ERROR(charge.Add(5 * (key.size() + size)));
+    // Covers the record and its copies in the block and the file, which grow by doubling.
+    GRADFLOW_RETURN_IF_ERROR(reservation.Add(5 * (key.size() + size)));
     file_bytes += static_cast<int64_t>(key.size() + size);
     if (file_bytes > kMaxOldFileBytes) return FileTooLarge();
     if (!table.emplace(std::move(key), record.SerializeAsString()).second) {
       return errors::InvalidArgument("tensor ", OldQuoted(tensor.name), " is given twice");
     }
-    charge.Remove(message_bytes);
+    reservation.Remove(message_bytes);
   }
   // Other files may have the rest of a tensor.
   for (const auto& [name, of_tensor] : slices) {
@@ -452,9 +460,9 @@ absl::Status WriteOldCheckpoint(const std::string& path, absl::Span<const Checkp
 
 absl::StatusOr<std::map<std::string, Checkpoint::Info>> ListOldCheckpoint(
     const std::string& pattern, const std::shared_ptr<Allocator>& allocator) {
-  FileCharge charge(allocator.get());
+  FileReservation reservation(allocator.get());
   GRADFLOW_ASSIGN_OR_RETURN(const std::vector<std::string> paths,
-                            FilesOf(pattern, &charge, /*stop=*/nullptr, FileAccess::All()));
+                            FilesOf(pattern, &reservation, /*stop=*/nullptr, FileAccess::All()));
   std::map<std::string, Checkpoint::Info> tensors;
   for (const std::string& path : paths) {
     const absl::Status status = AddInfo(path, allocator, &tensors);
@@ -466,10 +474,10 @@ absl::StatusOr<std::map<std::string, Checkpoint::Info>> ListOldCheckpoint(
 absl::StatusOr<std::vector<Tensor>> ReadOldCheckpoint(const std::string& pattern,
                                                       absl::Span<const OldCheckpointRead> reads,
                                                       const std::shared_ptr<Allocator>& allocator,
-                                                      RunStop* stop, const FileAccess& files) {
-  FileCharge charge(allocator.get());
+                                                      StopToken* stop, const FileAccess& files) {
+  FileReservation reservation(allocator.get());
   GRADFLOW_ASSIGN_OR_RETURN(const std::vector<std::string> paths,
-                            FilesOf(pattern, &charge, stop, files));
+                            FilesOf(pattern, &reservation, stop, files));
   std::vector<std::unique_ptr<OldReader>> readers;
   std::vector<OldReader*> sorted;
   for (const OldCheckpointRead& read : reads) {
@@ -495,8 +503,8 @@ absl::StatusOr<std::vector<Tensor>> ReadOldCheckpoint(const std::string& pattern
 
 absl::StatusOr<Tensor> ReadOldCheckpoint(const std::string& pattern, absl::string_view name,
                                          absl::string_view shape_and_slice,
-                                         const std::shared_ptr<Allocator>& allocator, RunStop* stop,
-                                         const FileAccess& files) {
+                                         const std::shared_ptr<Allocator>& allocator,
+                                         StopToken* stop, const FileAccess& files) {
   const OldCheckpointRead read = {std::string(name), std::string(shape_and_slice)};
   absl::StatusOr<std::vector<Tensor>> tensors =
       ReadOldCheckpoint(pattern, {read}, allocator, stop, files);

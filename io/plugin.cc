@@ -57,26 +57,26 @@ struct Registrations {
   std::vector<internal::PluginRegistration> kernels;
 };
 
-// Those of the library that this thread is loading; null if it loads none.
+// The registrations of the library that this thread is loading; null if it loads no library.
 thread_local Registrations* loading = nullptr;
 
 // A library that has been opened.
 struct Plugin {
   // Null if the library has only static initializers.
   const PluginInfo* info = nullptr;
-  // Null if it has none.
+  // Null if the library has no static initializers.
   const Registrations* registrations = nullptr;
 };
 
-// The libraries with static initializers, which run only once. Never destroyed, as the libraries
-// are never closed.
+// The libraries with static initializers. Initializers run only once. Never destroyed, because the
+// libraries are never closed.
 struct Initialized {
   // Recursive: an initializer may load another plugin.
   std::recursive_mutex mutex;
   absl::flat_hash_map<void*, std::unique_ptr<const Registrations>> libraries;
 };
 
-// Opens the library, and stores what its static initializers register.
+// Opens the library and stores the registrations of its static initializers.
 absl::Status Open(const std::string& file, void** handle, const Registrations** registrations) {
   static Initialized& initialized = *new Initialized;
   auto found = std::make_unique<Registrations>();
@@ -123,8 +123,8 @@ absl::StatusOr<const PluginInfo*> FindPluginInfo(void* library) {
   return info;
 }
 
-// Opens a library and never closes it, as sessions may use its kernels until the process ends.
-// Equal values of *handle mean the same library.
+// Opens a library and never closes it, because sessions may use its kernels until the process ends.
+// The same library has the same *handle.
 absl::StatusOr<Plugin> OpenPlugin(const std::string& path, void** handle) {
   GRADFLOW_RETURN_IF_ERROR(CheckSharedLibrary(path));
   // Without a slash, dlopen would search the library path.
@@ -153,7 +153,7 @@ absl::Status RegisterPlugin(const Plugin& plugin, Registry& registry) {
   }
 }
 
-// Plugins loaded into the global registry. Never destroyed, like that registry.
+// Plugins loaded into the global registry. Never destroyed, like the registry.
 struct Loaded {
   Mutex mutex;
   absl::flat_hash_set<void*> handles ABSL_GUARDED_BY(mutex);

@@ -4,8 +4,8 @@
 //   void RegisterZeroOut(gradflow::Registry& registry) { registry.Op("ZeroOut")...; }
 //   GRADFLOW_PLUGIN(RegisterZeroOut)
 //
-// A library with the REGISTER_OP and REGISTER_KERNEL_BUILDER of TensorFlow's headers is a plugin,
-// too (docs/tensorflow.md).
+// A library that uses REGISTER_OP and REGISTER_KERNEL_BUILDER of TensorFlow's headers is also a
+// plugin (docs/tensorflow.md).
 //
 //   // A program; or on the command line, `gradflow run --plugin zero_out.so ...`.
 //   absl::Status status = gradflow::LoadLibrary("zero_out.so");
@@ -46,8 +46,9 @@ struct PluginInfo {
   void (*register_ops)(Registry& registry);
 };
 
-// Loads the plugin in file `path` and registers its ops and kernels with GlobalRegistry(): all of
-// them or, on error, none. The plugin is never unloaded. Does nothing if it has been loaded before.
+// Loads the plugin in file `path` and registers its ops and kernels with GlobalRegistry(). On
+// error, registers nothing. The plugin is never unloaded. Does nothing if the plugin is already
+// loaded.
 //
 // Returns NOT_FOUND if the file does not exist; INVALID_ARGUMENT if it is not a shared library or
 // not a plugin; FAILED_PRECONDITION if it was built for another version of gradflow or depends on a
@@ -55,7 +56,7 @@ struct PluginInfo {
 //
 // Thread-safe.
 absl::Status LoadLibrary(const std::string& path);
-// Registers the ops and kernels with `registry`, on every call.
+// Overload that registers the ops and kernels with `registry`, on every call.
 absl::Status LoadLibrary(const std::string& path, Registry& registry);
 
 namespace internal {
@@ -63,9 +64,9 @@ namespace internal {
 // Registers an op or a kernel.
 using PluginRegistration = std::function<void(Registry& registry)>;
 
-// For static initializers that register ops. If this thread is loading a plugin, keeps the
-// registration of an op (or of a kernel, which comes after all ops) for LoadLibrary and returns
-// true. Otherwise returns false.
+// For static initializers that register ops and kernels. If this thread is loading a plugin, keeps
+// the registration for LoadLibrary and returns true. LoadLibrary registers kernels after all ops.
+// Otherwise returns false.
 bool AddOpToPlugin(PluginRegistration registration);
 bool AddKernelToPlugin(PluginRegistration registration);
 

@@ -1,7 +1,7 @@
 // PNG, by libpng.
 //
-// libpng reports errors by longjmp. Each step that calls it is a function without objects that have
-// destructors; its data are in a struct that outlives the jump.
+// libpng reports errors by longjmp. Each step that calls libpng is a function without objects that
+// have destructors. Its data are in a struct that outlives the jump.
 #include <png.h>
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 #include <limits>
 
 #include "absl/cleanup/cleanup.h"
-#include "gradflow/core/run_stop.h"
 #include "gradflow/core/status.h"
+#include "gradflow/core/stop_token.h"
 #include "gradflow/io/image_codecs.h"
 
 namespace gradflow::internal {
@@ -27,7 +27,7 @@ struct PngState {
   // The rest of the input.
   const png_byte* input = nullptr;
   size_t input_size = 0;
-  // The output, by malloc.
+  // The output, allocated by malloc.
   png_byte* output = nullptr;
   size_t output_size = 0;
   size_t output_capacity = 0;
@@ -46,7 +46,7 @@ struct PngState {
   png_byte* data = nullptr;
   size_t row_bytes = 0;
   int compression = -1;
-  RunStop* stop = nullptr;
+  StopToken* stop = nullptr;
   bool is_stopped = false;
 };
 
@@ -80,17 +80,17 @@ void Read(png_structp png, png_bytep to, size_t size) {
   state->input_size -= size;
 }
 
-// The most bytes that libpng allocates for a chunk other than pixels.
+// The maximum bytes that libpng allocates for a chunk other than pixels.
 constexpr int64_t kMaxChunkBytes = 8000000;
 
-// Chunks that do not change the pixels. libpng would keep them in memory, text decompressed.
+// Chunks that do not change the pixels. libpng would keep them in memory and decompress text.
 constexpr char kSkippedChunks[] =
     "bKGD\0eXIf\0hIST\0iTXt\0oFFs\0pCAL\0pHYs\0sCAL\0sPLT\0tEXt\0tIME\0zTXt";
 
-// Returns what libpng allocates for the color profile of a file, at most. It keeps the profile,
-// since it corrects the gamma of known ones when it converts colors to gray.
+// Returns the maximum bytes that libpng allocates for the color profile of a file. libpng keeps the
+// profile, because it corrects the gamma of known profiles when it converts colors to gray.
 int64_t ProfileBytes(absl::string_view bytes) {
-  // The most that deflate makes of a byte.
+  // deflate expands a byte to at most this many bytes.
   constexpr int64_t kMaxRatio = 1032;
   constexpr size_t kSignatureBytes = 8;
   // The length and the type of a chunk, and its checksum.
@@ -125,7 +125,7 @@ void ReadHeader(PngState* s) {
                                                         : png_get_channels(s->png, s->info);
 }
 
-// Asks libpng for the conversions, and for memory. Comes after the size has been checked.
+// Sets the conversions and makes libpng allocate memory. REQUIRES: the size has been checked
 void StartReading(PngState* s) {
   if (s->channels % 2 == 0) {
     if (!s->has_alpha) {
@@ -170,7 +170,7 @@ void ReadRows(PngState* s) {
   png_read_end(s->png, s->info);
 }
 
-// Doubles the bytes of rows in place, from the last on: 0xab becomes 0xabab.
+// Doubles the bytes of rows in place, starting at the end: 0xab becomes 0xabab.
 void Widen(const PngState& s) {
   const size_t n = size_t{s.columns} * static_cast<size_t>(s.channels);
   for (size_t r = 0; r < s.rows; ++r) {
@@ -219,7 +219,7 @@ absl::Status Invalid(const PngState& state) {
 }  // namespace
 
 absl::Status DecodePng(absl::string_view bytes, int channels, int bits, ImageMemory memory,
-                       RunStop* stop) {
+                       StopToken* stop) {
   PngState s;
   s.stop = stop;
   s.input = reinterpret_cast<const png_byte*>(bytes.data());
@@ -228,7 +228,7 @@ absl::Status DecodePng(absl::string_view bytes, int channels, int bits, ImageMem
   s.bits = bits;
   const int64_t state_bytes = kDecoderBytes + ProfileBytes(bytes);
   GRADFLOW_RETURN_IF_ERROR(memory.charge(state_bytes));
-  // Destroyed on each return, never by a jump.
+  // Runs on every return; no jump skips it.
   const auto cleanup = absl::MakeCleanup([&s] {
     if (s.png != nullptr) png_destroy_read_struct(&s.png, &s.info, nullptr);
   });
@@ -245,7 +245,7 @@ absl::Status DecodePng(absl::string_view bytes, int channels, int bits, ImageMem
   size.rows = s.rows;
   size.columns = s.columns;
   size.channels = s.channels;
-  // Two rows of at most eight bytes a pixel.
+  // Covers two rows of at most eight bytes per pixel.
   GRADFLOW_RETURN_IF_ERROR(memory.charge(16 * size.columns + state_bytes));
   GRADFLOW_ASSIGN_OR_RETURN(void* const data, memory.allocate(size));
   s.data = static_cast<png_byte*>(data);
@@ -256,7 +256,7 @@ absl::Status DecodePng(absl::string_view bytes, int channels, int bits, ImageMem
 }
 
 absl::Status EncodePng(const void* elements, const ImageSize& size, int bits, int compression,
-                       std::string* bytes, RunStop* stop) {
+                       std::string* bytes, StopToken* stop) {
   if (size.rows <= 0 || size.columns <= 0 || size.columns >= kMaxImageElements / 16 ||
       size.rows >= kMaxImageElements) {
     return errors::InvalidArgument("a PNG file cannot have ", size.columns, " x ", size.rows,

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "gradflow/core/run_stop.h"
 #include "gradflow/core/status.h"
+#include "gradflow/core/stop_token.h"
 #include "gradflow/io/coding.h"
 #include "gradflow/io/crc32c.h"
 
@@ -50,7 +50,8 @@ class BlockWriter {
   size_t size() const { return text_.size(); }
   const std::string& last_key() const { return last_key_; }
 
-  // Appends the block to *file, returns its position as an index states it, and begins a new one.
+  // Appends the block to *file and begins a new block. Returns the handle of the appended block:
+  // its offset and size, encoded as in an index.
   std::string Finish(std::string* file) {
     if (restarts_.empty()) restarts_.push_back(0);
     for (const size_t restart : restarts_) AppendFixed(restart, 4, &text_);
@@ -77,8 +78,8 @@ absl::Status Damaged(absl::string_view what) {
   return absl::DataLossError(absl::StrCat("the table is damaged: ", what));
 }
 
-// Removes a little-endian number of `bytes` bytes from the front of *in. Returns false if there are
-// fewer.
+// Removes a little-endian number of `bytes` bytes from the front of *in. Returns false if *in is
+// shorter.
 bool TakeFixed(absl::string_view* in, size_t bytes, uint64_t* value) {
   if (in->size() < bytes) return false;
   *value = Fixed(in->substr(0, bytes));
@@ -86,28 +87,28 @@ bool TakeFixed(absl::string_view* in, size_t bytes, uint64_t* value) {
   return true;
 }
 
-// A string that is overwritten again and again, with its memory charged.
+// A string that is overwritten repeatedly. Its memory is charged.
 class Scratch {
  public:
-  explicit Scratch(FileCharge* charge) : charge_(*charge) {}
+  explicit Scratch(FileReservation* reservation) : reservation_(*reservation) {}
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
-  ~Scratch() { charge_.Remove(charged_); }
+  ~Scratch() { reservation_.Remove(charged_); }
 
   std::string& text() { return text_; }
   // Makes room for `size` characters.
   absl::Status Reserve(size_t size) {
     if (size <= text_.capacity()) return absl::OkStatus();
-    // Doubles the capacity, so that a string that grows is copied a few times only.
+    // Doubles the capacity, so that a growing string is copied only a few times.
     const size_t capacity = std::max(size, 2 * text_.capacity());
-    GRADFLOW_RETURN_IF_ERROR(charge_.Add(capacity - charged_));
+    GRADFLOW_RETURN_IF_ERROR(reservation_.Add(capacity - charged_));
     charged_ = capacity;
     text_.reserve(capacity);
     return absl::OkStatus();
   }
 
  private:
-  FileCharge& charge_;
+  FileReservation& reservation_;
   std::string text_;
   size_t charged_ = 0;
 };
@@ -117,7 +118,7 @@ class Scratch {
 absl::Status Decompress(absl::string_view block, int64_t max_bytes, Scratch* scratch) {
   uint64_t size = 0;
   if (!TakeVarint(&block, &size)) return Damaged("a compressed block has no length");
-  // A copy of 64 bytes takes 3.
+  // A tag of 3 bytes can copy at most 64 bytes, so each compressed byte yields less than 32 bytes.
   if (size / 32 > block.size()) return Damaged("the length of a compressed block is not valid");
   if (size > static_cast<uint64_t>(max_bytes)) {
     return errors::ResourceExhausted("the table has a block of ", size, " bytes, expected at most ",
@@ -158,18 +159,18 @@ absl::Status Decompress(absl::string_view block, int64_t max_bytes, Scratch* scr
       if (!valid || offset == 0 || offset > out->size() || length > size - out->size()) {
         return Damaged("a copy is not in its block");
       }
-      // The source may overlap what is appended.
+      // The source may overlap the appended bytes.
       for (uint64_t i = 0; i < length; ++i) out->push_back((*out)[out->size() - offset]);
     }
     if (out->size() > size) break;
   }
   return out->size() == size ? absl::OkStatus()
-                             : Damaged("a compressed block has not the length that it states");
+                             : Damaged("a compressed block does not have its stated length");
 }
 
-// Returns the contents of the block that *handle, from which it is removed, states. *scratch holds
-// them if the block is compressed. The block must begin at *position at least, which is set to its
-// end. `position` may be null.
+// Removes the offset and the size of a block from *handle and returns the contents of the block.
+// *scratch holds the contents if the block is compressed. The block must not begin before
+// *position. Sets *position to the end of the block's trailer. `position` may be null.
 absl::StatusOr<absl::string_view> ReadBlock(absl::string_view file, int64_t max_bytes,
                                             absl::string_view* handle, Scratch* scratch,
                                             uint64_t* position) {
@@ -200,12 +201,12 @@ absl::StatusOr<absl::string_view> ReadBlock(absl::string_view file, int64_t max_
 
 // Calls fn(key, value) for each entry of a block.
 template <typename F>
-absl::Status ForEachEntry(absl::string_view block, FileCharge* charge, F fn) {
+absl::Status ForEachEntry(absl::string_view block, FileReservation* reservation, F fn) {
   if (block.size() < 4) return Damaged("a block is too short");
   const uint64_t restarts = Fixed(block.substr(block.size() - 4));
   if (restarts > (block.size() - 4) / 4) return Damaged("a block has too many restarts");
   absl::string_view left = block.substr(0, block.size() - 4 - 4 * restarts);
-  Scratch scratch(charge);
+  Scratch scratch(reservation);
   std::string& key = scratch.text();
   while (!left.empty()) {
     uint64_t shared = 0;
@@ -248,7 +249,7 @@ std::string WriteTable(const TableEntries& entries) {
 }
 
 absl::StatusOr<TableEntries> ReadTable(absl::string_view bytes, int64_t max_bytes,
-                                       FileCharge* charge, RunStop* stop) {
+                                       FileReservation* reservation, StopToken* stop) {
   if (bytes.size() < kFooterBytes) return Damaged("it is too short");
   absl::string_view footer = bytes.substr(bytes.size() - kFooterBytes);
   if (Fixed(footer.substr(kFooterBytes - 8)) != kTableMagic) return Damaged("it is not a table");
@@ -258,8 +259,8 @@ absl::StatusOr<TableEntries> ReadTable(absl::string_view bytes, int64_t max_byte
     return Damaged("the footer is not valid");
   }
   // The decompressed blocks.
-  Scratch index_scratch(charge);
-  Scratch block_scratch(charge);
+  Scratch index_scratch(reservation);
+  Scratch block_scratch(reservation);
   GRADFLOW_ASSIGN_OR_RETURN(const absl::string_view index,
                             ReadBlock(bytes, max_bytes, &footer, &index_scratch, nullptr));
   TableEntries entries;
@@ -274,7 +275,7 @@ absl::StatusOr<TableEntries> ReadTable(absl::string_view bytes, int64_t max_byte
       return errors::ResourceExhausted("the entries of the table take more than ", limit,
                                        " bytes, the most for a table of ", bytes.size());
     }
-    GRADFLOW_RETURN_IF_ERROR(charge->Add(size));
+    GRADFLOW_RETURN_IF_ERROR(reservation->Add(size));
     if (!entries.empty() && key <= entries.rbegin()->first) {
       return Damaged("its keys are not ascending");
     }
@@ -284,10 +285,10 @@ absl::StatusOr<TableEntries> ReadTable(absl::string_view bytes, int64_t max_byte
   // Blocks that overlap would make the time quadratic.
   uint64_t position = 0;
   GRADFLOW_RETURN_IF_ERROR(ForEachEntry(
-      index, charge, [&](const std::string&, absl::string_view handle) -> absl::Status {
+      index, reservation, [&](const std::string&, absl::string_view handle) -> absl::Status {
         GRADFLOW_ASSIGN_OR_RETURN(const absl::string_view block,
                                   ReadBlock(bytes, max_bytes, &handle, &block_scratch, &position));
-        return ForEachEntry(block, charge, add);
+        return ForEachEntry(block, reservation, add);
       }));
   return entries;
 }

@@ -1,8 +1,8 @@
 // Sorted tables of strings in LevelDB's format: the index of a checkpoint. Internal.
 //
 // A table is a sequence of blocks of sorted entries, an index block with the last key and the
-// position of each of them, and a footer with the position of the index. Each block has a masked
-// CRC-32C. Blocks may be compressed by Snappy; those that WriteTable() writes are not.
+// position of each block, and a footer with the position of the index. Each block has a masked
+// CRC-32C. Blocks may be compressed by Snappy; WriteTable() does not compress them.
 #ifndef GRADFLOW_IO_TABLE_H_
 #define GRADFLOW_IO_TABLE_H_
 
@@ -15,10 +15,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "gradflow/io/file_charge.h"
+#include "gradflow/io/file_reservation.h"
 
 namespace gradflow {
-class RunStop;
+class StopToken;
 }  // namespace gradflow
 
 #pragma GCC visibility push(default)
@@ -29,19 +29,20 @@ using TableEntries = std::map<std::string, std::string, std::less<>>;
 // Returns the bytes of a table.
 std::string WriteTable(const TableEntries& entries);
 
-// The memory of the entries of a table for each of its bytes, at most, and for a small table. Keys
-// share their beginnings in a file, so that it may stand for any amount of memory. An entry takes
-// 20 bytes in the files of TensorFlow, and names of hundreds of characters stay below the limit.
+// The entries of a table may take kMaxTableExpansion bytes of memory per byte of the table, or
+// kMinTableLimit if that is more. Keys share prefixes in a file, so a small file could otherwise
+// take any amount of memory. An entry takes 20 bytes in TensorFlow's files, so names of hundreds of
+// characters stay below the limit.
 inline constexpr int64_t kMaxTableExpansion = 64;
 inline constexpr int64_t kMinTableLimit = int64_t{16} << 20;
 
 // Reads a whole table. The positions, lengths and checksums of all blocks are checked before use,
-// and blocks and keys must be ascending. Returns DATA_LOSS if the bytes are not a valid table,
-// UNIMPLEMENTED if a block is compressed otherwise; RESOURCE_EXHAUSTED if the entries would take
-// more than max_bytes, than kMaxTableExpansion allows, or than *charge allows; CANCELLED soon after
-// `stop`, which may be null, has been stopped.
+// and the positions of blocks and the keys must be ascending. Returns DATA_LOSS if the bytes are
+// not a valid table, and UNIMPLEMENTED if a block has a compression other than Snappy. Returns
+// RESOURCE_EXHAUSTED if the entries would exceed max_bytes, kMaxTableExpansion, or the limit of
+// *reservation. Returns CANCELLED soon after `stop` has been stopped; `stop` may be null.
 absl::StatusOr<TableEntries> ReadTable(absl::string_view bytes, int64_t max_bytes,
-                                       FileCharge* charge, RunStop* stop = nullptr);
+                                       FileReservation* reservation, StopToken* stop = nullptr);
 // Returns the approximate memory of an entry.
 inline size_t TableEntryBytes(absl::string_view key, absl::string_view value) {
   constexpr size_t kNodeBytes = 128;

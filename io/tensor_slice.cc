@@ -32,8 +32,9 @@ void AppendString(absl::string_view text, std::string* out) {
   out->push_back('\1');
 }
 
-// Appends the number in the least number n of groups of 7 bits that hold it and its sign. The first
-// n bits are ones, and the next a zero, for a nonnegative number, and inverted for a negative one.
+// Appends the number in n groups of 7 bits, where n is the smallest number of groups that hold the
+// number and its sign. For a nonnegative number, the first n bits are ones and the next bit is
+// zero. For a negative number, these bits are inverted.
 void AppendSigned(int64_t value, std::string* out) {
   const uint64_t magnitude = value < 0 ? ~static_cast<uint64_t>(value) : value;
   int bits = 1;
@@ -50,10 +51,10 @@ void AppendSigned(int64_t value, std::string* out) {
 
 // ---- Overlaps ----
 
-// Finds two slices with a common element. Cuts a large set of slices in two, again and again: at a
-// position of a dimension, into the slices with elements before it and those with elements behind
-// it. Two slices that overlap stay together in a part. Small parts, and parts that no cut makes
-// much smaller, are compared slice by slice.
+// Finds two slices with a common element. Repeatedly cuts a large set of slices in two at a
+// position of a dimension: one part has the slices with elements before the position, the other has
+// the slices with elements after it. Two overlapping slices have a part in common. Small parts, and
+// parts that no cut makes much smaller, are compared slice by slice.
 class OverlapSearch {
  public:
   explicit OverlapSearch(absl::Span<const TensorSlice> slices)
@@ -87,16 +88,17 @@ class OverlapSearch {
   }
 
  private:
-  // Comparisons of two slices, about. All pairs of kMaxUncut slices are fewer than the minimum.
+  // The approximate number of comparisons. The minimum allows comparing all pairs of kMaxUncut
+  // slices.
   static constexpr size_t kMinWork = size_t{1} << 22;
   static constexpr size_t kWorkPerSlice = 256;
-  // Sets of at most this size are not cut.
+  // Sets up to this size are not cut.
   static constexpr size_t kMaxUncut = 1000;
-  // Parts of a larger set of at most this size are not cut.
+  // Parts of larger sets are not cut if they have at most this size.
   static constexpr size_t kMaxCompared = 16;
 
   struct Cut {
-    // -1 if there is none.
+    // -1 if no cut was found.
     int dimension = -1;
     int64_t position = 0;
     // The sizes of both parts together.
@@ -111,8 +113,8 @@ class OverlapSearch {
     return absl::OkStatus();
   }
 
-  // Finds the cut whose parts have the fewest slices together, and neither of them almost all.
-  // Takes the first dimension that few slices cross.
+  // Finds the cut whose parts together have the fewest slices. Rejects cuts that leave almost all
+  // slices in one part. Takes the first dimension that few slices cross.
   absl::Status FindCut(const std::vector<int32_t>& part, Cut* best) {
     // Sorting takes longer than a comparison.
     constexpr size_t kSortWork = 8;
@@ -135,7 +137,7 @@ class OverlapSearch {
       GRADFLOW_RETURN_IF_ERROR(Spend(kSortWork * size));
       std::sort(starts.begin(), starts.end());
       std::sort(ends.begin(), ends.end());
-      // The number of slices that end at the position or before it.
+      // The number of slices that end at or before the position.
       size_t ended = 0;
       for (size_t before = 1; before <= max_size; ++before) {
         if (starts[before] == starts[before - 1]) continue;
@@ -348,7 +350,7 @@ absl::Status CheckTiling(absl::Span<const TensorSlice> slices, const TensorSlice
 int64_t CopySlice(const Tensor& from, const TensorSlice& from_slice, const TensorSlice& to_slice,
                   Tensor* to) {
   const size_t dims = to_slice.extents.size();
-  // The first and the number of the common elements of each dimension.
+  // For each dimension, the first common index and the number of common indexes.
   std::vector<int64_t> start(dims);
   std::vector<int64_t> size(dims);
   int64_t count = 1;

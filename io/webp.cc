@@ -7,8 +7,8 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "gradflow/core/run_stop.h"
 #include "gradflow/core/status.h"
+#include "gradflow/core/stop_token.h"
 #include "gradflow/io/image_codecs.h"
 #include "gradflow/io/webp_lossless.h"
 
@@ -25,12 +25,12 @@ int64_t LittleEndian(absl::string_view bytes) {
   return value;
 }
 
-// Reads what the chunks of a file make libwebp allocate.
+// Computes the memory that the chunks of a file make libwebp allocate.
 class ChunkReader {
  public:
-  // `columns` and `rows` are the size of the image or the canvas. Skips the images of other frames
-  // than the first unless `all_frames` is true.
-  ChunkReader(int64_t columns, int64_t rows, bool all_frames, RunStop* stop)
+  // `columns` and `rows` are the size of the image or the canvas. Reads only the first frame's
+  // image unless `all_frames` is true.
+  ChunkReader(int64_t columns, int64_t rows, bool all_frames, StopToken* stop)
       : columns_(columns), rows_(rows), all_frames_(all_frames), stop_(stop) {}
 
   // `file` begins with "RIFF", a size, and "WEBP".
@@ -39,9 +39,9 @@ class ChunkReader {
     return Read(file.substr(12, size < 4 ? 0 : size - 4), columns_, rows_, /*is_frame=*/false);
   }
 
-  // The number of chunks, with those in frames.
+  // The number of chunks, including chunks in frames.
   int64_t count() const { return count_; }
-  // The most that the tables of an image take.
+  // The maximum memory of the tables of an image.
   int64_t table_bytes() const { return table_bytes_; }
 
  private:
@@ -85,31 +85,31 @@ class ChunkReader {
   const int64_t columns_;
   const int64_t rows_;
   const bool all_frames_;
-  RunStop* const stop_;
+  StopToken* const stop_;
   int64_t frames_ = 0;
   int64_t count_ = 0;
   int64_t table_bytes_ = 0;
 };
 
-// Returns what the decoder of an image takes without its tables. For each pixel: four bytes of
-// lossless data, one of their transforms, and one of alpha. For each column: rows of blocks.
+// Returns the memory of an image's decoder without its tables. A pixel takes four bytes of lossless
+// data, one byte of transforms and one byte of alpha. A column takes rows of blocks.
 int64_t ImageBytes(int64_t columns, int64_t rows) {
   return 6 * columns * rows + 192 * columns + kDecoderBytes;
 }
 
 // `canvas` is the size of the frames.
 absl::Status DecodeAnimation(absl::string_view bytes, const ImageSize& canvas, bool all_frames,
-                             ImageMemory memory, RunStop* stop) {
+                             ImageMemory memory, StopToken* stop) {
   WebPData data;
   data.bytes = reinterpret_cast<const uint8_t*>(bytes.data());
   data.size = bytes.size();
-  // Two canvases, and a frame of the same size.
+  // Covers two canvases and a frame of the same size.
   const int64_t pixel_bytes =
       8 * canvas.columns * canvas.rows + ImageBytes(canvas.columns, canvas.rows);
   GRADFLOW_RETURN_IF_ERROR(memory.charge(pixel_bytes));
   ChunkReader chunks(canvas.columns, canvas.rows, all_frames, stop);
   GRADFLOW_RETURN_IF_ERROR(chunks.ReadFile(bytes));
-  // libwebp lists the frames, which have two chunks at least, and the other chunks.
+  // libwebp keeps a list of the frames, which have at least two chunks, and of the other chunks.
   constexpr int64_t kChunkBytes = 64;
   GRADFLOW_RETURN_IF_ERROR(
       memory.charge(pixel_bytes + chunks.table_bytes() + kChunkBytes * chunks.count()));
@@ -147,7 +147,7 @@ absl::Status DecodeAnimation(absl::string_view bytes, const ImageSize& canvas, b
 }  // namespace
 
 absl::Status DecodeWebP(absl::string_view bytes, int channels, bool all_frames, ImageMemory memory,
-                        RunStop* stop) {
+                        StopToken* stop) {
   const uint8_t* const data = reinterpret_cast<const uint8_t*>(bytes.data());
   WebPBitstreamFeatures features;
   if (ImageFormatOf(bytes) != ImageFormat::kWebP ||

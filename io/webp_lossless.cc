@@ -5,8 +5,8 @@
 #include <iterator>
 #include <vector>
 
-#include "gradflow/core/run_stop.h"
 #include "gradflow/core/status.h"
+#include "gradflow/core/stop_token.h"
 #include "gradflow/io/image_codecs.h"
 
 namespace gradflow::internal {
@@ -24,7 +24,7 @@ class BitReader {
  public:
   explicit BitReader(absl::string_view bytes) : bytes_(bytes) {}
 
-  // Returns the next `count` bits, at most 32; zeros behind the end.
+  // Returns the next `count` bits, at most 32. Bits after the end are zeros.
   uint32_t Read(int count) {
     while (count_ < count) {
       if (at_ == bytes_.size()) {
@@ -53,8 +53,8 @@ class BitReader {
 // A canonical prefix code.
 class PrefixCode {
  public:
-  // Sets the length of the code of each symbol, 0 for symbols without one. Returns false if the
-  // codes are too many or too few. A single code takes no bits.
+  // Sets the length of the code of each symbol; 0 for symbols without a code. Returns false if
+  // there are too many or too few codes. A single code takes no bits.
   bool Set(const std::vector<uint8_t>& lengths) {
     std::fill(std::begin(counts_), std::end(counts_), 0);
     for (const uint8_t length : lengths) ++counts_[length];
@@ -75,7 +75,7 @@ class PrefixCode {
   int Read(BitReader* bits) const {
     if (symbols_.size() == 1) return symbols_[0];
     int code = 0;
-    // The first code of this length, and the number of shorter ones.
+    // The first code of this length, and the number of shorter codes.
     int first = 0;
     int shorter = 0;
     for (int length = 1; length <= kMaxLength; ++length) {
@@ -89,11 +89,11 @@ class PrefixCode {
 
  private:
   int counts_[kMaxLength + 1] = {};
-  // In the order of their codes.
+  // The symbols in the order of their codes.
   std::vector<int> symbols_;
 };
 
-// Reads the code of an alphabet. Returns false if it is not valid.
+// Reads the code of an alphabet. Returns false if the code is not valid.
 bool ReadCode(BitReader* bits, int alphabet, PrefixCode* code) {
   std::vector<uint8_t> lengths(std::max(alphabet, kLiterals));
   if (bits->Read(1) != 0) {
@@ -128,7 +128,7 @@ bool ReadCode(BitReader* bits, int alphabet, PrefixCode* code) {
       if (length != 0) previous = static_cast<uint8_t>(length);
       continue;
     }
-    // 16 repeats the length before; 17 and 18 stand for zeros.
+    // 16 repeats the previous length; 17 and 18 stand for zeros.
     const int repeats = length == 16   ? 3 + static_cast<int>(bits->Read(2))
                         : length == 17 ? 3 + static_cast<int>(bits->Read(3))
                                        : 11 + static_cast<int>(bits->Read(7));
@@ -148,7 +148,8 @@ int64_t ReadNumber(BitReader* bits, int prefix) {
 
 // Returns the distance of a code. The first codes stand for near pixels.
 int64_t Distance(int64_t code, int64_t columns) {
-  // The rows above in the upper four bits, and 8 less the columns to the left in the lower ones.
+  // Each entry has the number of rows above in the upper four bits, and 8 minus the number of
+  // columns to the left in the lower four bits.
   constexpr uint8_t kNear[] = {
       0x18, 0x07, 0x17, 0x19, 0x28, 0x06, 0x27, 0x29, 0x16, 0x1a, 0x26, 0x2a, 0x38, 0x05, 0x37,
       0x39, 0x15, 0x1b, 0x36, 0x3a, 0x25, 0x2b, 0x48, 0x04, 0x47, 0x49, 0x14, 0x1c, 0x35, 0x3b,
@@ -168,8 +169,8 @@ absl::Status Invalid() {
   return errors::InvalidArgument("Invalid WebP data: the prefix codes cannot be read");
 }
 
-// Reads the number of bits of the color cache; 0 if there is none. Returns false if it is not
-// valid.
+// Reads the number of bits of the color cache; 0 if there is no cache. Returns false if the number
+// is not valid.
 bool ReadCacheBits(BitReader* bits, int* cache_bits) {
   *cache_bits = 0;
   if (bits->Read(1) == 0) return true;
@@ -177,10 +178,10 @@ bool ReadCacheBits(BitReader* bits, int* cache_bits) {
   return *cache_bits >= 1 && *cache_bits <= kMaxCacheBits;
 }
 
-// Reads an image with a single group of prefix codes, as ARGB: the data of a transform, or the
-// prefix image.
+// Reads an image with a single group of prefix codes as ARGB. Such an image is the data of a
+// transform or the prefix image.
 absl::StatusOr<std::vector<uint32_t>> ReadImage(BitReader* bits, int64_t columns, int64_t rows,
-                                                RunStop* stop) {
+                                                StopToken* stop) {
   int cache_bits = 0;
   if (!ReadCacheBits(bits, &cache_bits)) return Invalid();
   const int cache_size = cache_bits > 0 ? 1 << cache_bits : 0;
@@ -197,7 +198,7 @@ absl::StatusOr<std::vector<uint32_t>> ReadImage(BitReader* bits, int64_t columns
   std::vector<uint32_t> pixels(static_cast<size_t>(columns * rows));
   std::vector<uint32_t> cache(cache_size);
   size_t at = 0;
-  // The first pixel that the cache does not have yet.
+  // The first pixel that is not in the cache yet.
   size_t cached = 0;
   for (size_t checked = 0; at < pixels.size();) {
     if (at - checked >= 4096) {
@@ -232,7 +233,7 @@ int64_t Subsampled(int64_t size, int bits) { return (size + (1 << bits) - 1) >> 
 }  // namespace
 
 absl::StatusOr<int64_t> LosslessTableBytes(absl::string_view data, int64_t columns, int64_t rows,
-                                           RunStop* stop) {
+                                           StopToken* stop) {
   BitReader bits(data);
   bool seen[4] = {};
   while (bits.Read(1) != 0) {
@@ -245,7 +246,7 @@ absl::StatusOr<int64_t> LosslessTableBytes(absl::string_view data, int64_t colum
     if (type == kColorIndexing) {
       const int64_t colors = bits.Read(8) + 1;
       GRADFLOW_RETURN_IF_ERROR(ReadImage(&bits, colors, 1, stop).status());
-      // Several indices of few colors are in a pixel.
+      // A pixel holds several indices if there are few colors.
       columns = Subsampled(columns, colors > 16 ? 0 : colors > 4 ? 1 : colors > 2 ? 2 : 3);
     } else {
       const int block = static_cast<int>(bits.Read(3)) + 2;
@@ -255,7 +256,7 @@ absl::StatusOr<int64_t> LosslessTableBytes(absl::string_view data, int64_t colum
   }
   int cache_bits = 0;
   if (!ReadCacheBits(&bits, &cache_bits)) return Invalid();
-  // Each pixel of the prefix image is the number of a group of codes, in red and green.
+  // The red and green of each pixel of the prefix image are the number of a group of codes.
   uint32_t last_group = 0;
   if (bits.Read(1) != 0) {
     const int block = static_cast<int>(bits.Read(3)) + 2;
@@ -266,11 +267,11 @@ absl::StatusOr<int64_t> LosslessTableBytes(absl::string_view data, int64_t colum
       last_group = std::max(last_group, pixel >> 8 & 0xffff);
   }
   if (bits.is_past_end()) return Invalid();
-  // libwebp's table for the five codes of a group, which has root tables of 8 bits: entries of four
-  // bytes, by the bits of the color cache.
+  // The number of four-byte entries of libwebp's table for the five codes of a group, indexed by
+  // the bits of the color cache. The root tables have 8 bits.
   constexpr int64_t kEntries[kMaxCacheBits + 1] = {2954, 2956, 2958, 2962, 2970, 2986,
                                                    3018, 3082, 3212, 3468, 3980, 5004};
-  // A group itself, and libwebp's map of the numbers that are in use.
+  // Covers a group itself, and libwebp's map of the used numbers.
   constexpr int64_t kGroupBytes = 640;
   return (int64_t{last_group} + 1) * (4 * kEntries[cache_bits] + kGroupBytes);
 }

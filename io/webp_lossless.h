@@ -1,7 +1,7 @@
 // The prefix codes of lossless WebP data (VP8L, RFC 9649). Internal.
 //
-// libwebp makes tables of them, whose size depends on the contents of a file rather than on the
-// size of its image: a file of 300 KB may take hundreds of megabytes.
+// libwebp makes tables of the codes. The size of the tables depends on the contents of a file
+// instead of the size of its image: a small file may take hundreds of megabytes.
 #ifndef GRADFLOW_IO_WEBP_LOSSLESS_H_
 #define GRADFLOW_IO_WEBP_LOSSLESS_H_
 
@@ -12,17 +12,17 @@
 
 namespace gradflow {
 
-class RunStop;
+class StopToken;
 
 namespace internal {
 
-// Returns the bytes that libwebp allocates for the tables of an image of this size. `data` is what
-// follows the size in a VP8L chunk, or the first byte of an ALPH chunk. Reads the data to the end
-// of the prefix image, which takes memory of a quarter of a byte for each pixel. Returns
-// INVALID_ARGUMENT if the data end too early or are not valid, CANCELLED soon after `stop`, which
-// may be null, has been stopped.
+// Returns the bytes that libwebp allocates for the tables of an image of this size. `data` are the
+// bytes after the size in a VP8L chunk, or after the first byte of an ALPH chunk. Reads the data to
+// the end of the prefix image, which takes at most a quarter of a byte of memory per pixel. Returns
+// INVALID_ARGUMENT if the data are truncated or invalid. Returns CANCELLED soon after `stop` has
+// been stopped; `stop` may be null.
 absl::StatusOr<int64_t> LosslessTableBytes(absl::string_view data, int64_t columns, int64_t rows,
-                                           RunStop* stop);
+                                           StopToken* stop);
 
 }  // namespace internal
 }  // namespace gradflow

@@ -15,7 +15,7 @@ using FamilyRegistration = void (*)(Registry& registry);
 
 // A family of ops.
 struct OpFamily {
-  // "linalg/qr" for ops/linalg/qr.cc.
+  // For example "linalg/qr" for ops/linalg/qr.cc.
   const char* name;
   // Registers the family.
   FamilyRegistration registration;
@@ -24,11 +24,11 @@ struct OpFamily {
 // Returns the families that this build contains, sorted by name.
 absl::Span<const OpFamily> StandardOpFamilies();
 
-// Returns the names of gradflow's ops that this build leaves out (CMake's GRADFLOW_OPS).
+// Returns the names of the gradflow ops that this build leaves out (CMake option GRADFLOW_OPS).
 absl::Span<const char* const> LeftOutOps();
 
-// Registers every op of the library: definitions, shape functions and kernels. Faults, such as an
-// op that is already registered, are in registry.status() afterwards.
+// Registers all ops of this build: definitions, shape functions and kernels. registry.status() then
+// reports faults, such as an op that is already registered.
 void RegisterStandardOps(Registry& registry);
 
 }  // namespace gradflow

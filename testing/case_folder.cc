@@ -23,7 +23,7 @@ absl::Status Fault(absl::string_view name, const absl::Status& status) {
   return errors::Prefix(absl::StrCat("'", errors::Printable(name), "': "), status);
 }
 
-// Opens the folder `name` in the folder `above`; makes it if it does not exist.
+// Opens the folder `name` in the folder `above`. Creates it if it does not exist.
 absl::StatusOr<FileDescriptor> OpenFolder(int above, const std::string& name) {
   if (mkdirat(above, name.c_str(), 0777) != 0 && errno != EEXIST) {
     return absl::ErrnoToStatus(errno, "cannot write");
@@ -80,7 +80,7 @@ absl::Status CaseFolder::Stage(const std::string& name, absl::Span<const absl::s
 absl::Status CaseFolder::Commit() {
   while (!staged_.empty()) {
     const Staged& last = staged_.back();
-    // Replaces a link itself, not its target.
+    // Replaces a link itself instead of its target.
     if (renameat(last.folder.get(), last.temporary.c_str(), last.folder.get(),
                  last.target.c_str()) != 0) {
       return Fault(last.name, absl::ErrnoToStatus(errno, "cannot write"));

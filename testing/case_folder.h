@@ -1,4 +1,5 @@
-// CaseFolder: writes files of a golden case, all or none, and nowhere else. Not for users.
+// CaseFolder: writes files of a golden case, only inside its folder. No file changes unless all
+// files could be written. Internal.
 #ifndef GRADFLOW_TESTING_CASE_FOLDER_H_
 #define GRADFLOW_TESTING_CASE_FOLDER_H_
 
@@ -13,22 +14,23 @@
 
 namespace gradflow::testing {
 
-// A case may come from anywhere, and names of its nodes become names of files. Every folder below
-// the case is opened relative to the one above it, without following links.
+// Cases are untrusted, and node names become file names. Every folder below the case is opened
+// relative to its parent folder, without following links.
 class CaseFolder {
  public:
   // Opens the folder `path`, which may be a link.
   static absl::StatusOr<CaseFolder> Open(const std::string& path);
   CaseFolder(CaseFolder&&) noexcept = default;
   CaseFolder& operator=(CaseFolder&&) = delete;
-  // Removes the files that have not been committed.
+  // Removes files that were not committed.
   ~CaseFolder();
 
-  // Writes the concatenation of `parts` to a new file that Commit renames to `name`, such as
-  // "expected/layer/grad.npy", and makes the folders that do not exist. INVALID_ARGUMENT if a part
-  // of the name is empty, "." or "..", or names a link or something else that is not a folder.
+  // Writes the concatenation of `parts` to a new file, which Commit renames to `name`, such as
+  // "expected/layer/grad.npy". Creates missing folders. Returns INVALID_ARGUMENT if a part of the
+  // name is empty, "." or "..", if a part before the last exists and is not a folder, or if the
+  // last part exists and is neither a regular file nor a link.
   absl::Status Stage(const std::string& name, absl::Span<const absl::string_view> parts);
-  // Gives all staged files their names.
+  // Gives all staged files their final names. After an error, some files have their final names.
   absl::Status Commit();
 
  private:

@@ -1,4 +1,4 @@
-// CheckGradients: the gradients of any op or function, by AddSymbolicGradients.
+// CheckGradients: checks AddSymbolicGradients for any op or function.
 #include <algorithm>
 #include <utility>
 
@@ -25,7 +25,7 @@ bool AnyFloat(const OutputList& xs) {
 
 bool IsCompared(DataType dtype) { return dtype == DT_FLOAT || dtype == DT_DOUBLE; }
 
-// Returns a GradientFn that has zeros in the place of no gradient, and stores errors in *status.
+// Returns a GradientFn that replaces missing gradients with zeros, and stores errors in *status.
 GradientFn GradientOf(const OutputList& xs, const OutputList& ys, absl::Status* status) {
   return [=](const Scope& scope, const OutputList& dys) {
     OutputList dxs;
@@ -58,7 +58,8 @@ GradientFn GradientOf(const OutputList& xs, const OutputList& ys, absl::Status* 
          << what << ": " << error->DebugString() << ", allowed " << allowed;
 }
 
-// Gradients of the sum of all ys with different weights, so that no term hides another.
+// Adds the gradients of a weighted sum of the elements of all ys. The elements of a y have
+// different weights, so that no term hides another term.
 absl::StatusOr<OutputList> WeightedGradients(const Scope& scope, const OutputList& xs,
                                              const OutputList& ys) {
   std::vector<Output> weights;

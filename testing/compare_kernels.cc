@@ -49,7 +49,7 @@ class RoundSizes {
   }
 
  private:
-  // Returns a random size. Prefers small ones and those around multiples of vector sizes.
+  // Returns a random size. Prefers small sizes and sizes around multiples of vector sizes.
   int64_t Draw() {
     constexpr int64_t kTurns[] = {0, 1, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33};
     const auto draw = static_cast<int64_t>(random_() % 32);
@@ -114,7 +114,7 @@ CompareKernels& CompareKernels::Input(const Tensor& tensor) {
 
     const std::string where =
         absl::StrCat("round ", round, ", seed ", seed_, ", input shapes ", shapes);
-    // Several threads, as in graphs.
+    // Uses several threads, as graphs do.
     const auto expected = built_in.RunOnThreads(2);
     const auto actual = other.RunOnThreads(2);
     if (expected.status().code() != actual.status().code()) {

@@ -1,4 +1,4 @@
-// CompareKernels: compares another kernel of an op with the built-in one, on random inputs.
+// CompareKernels: compares another kernel of an op with the built-in kernel on random inputs.
 //
 //   GlobalRegistry().Kernel("Relu", MakeKernel<MyRelu>).Type<float>("T").Label("mine");
 //   ...
@@ -31,18 +31,17 @@ namespace testing {
 
 class CompareKernels {
  public:
-  // Compares the kernel registered with label `label` with the one without a label.
+  // Compares the kernel that is registered with label `label` with the kernel without a label.
   CompareKernels(absl::string_view op, absl::string_view label,
                  const Registry& registry = GlobalRegistry());
 
-  // Adds an input: random tensors of shape `shape`, such as "[...]", "[n,2,c]", "[...,c]" or "[]",
-  // where
+  // Adds an input: random tensors of shape `shape`, such as "[...]", "[n,2,c]", "[...,c]" or "[]":
   //   5     is the size 5,
   //   name  is a size that varies between rounds and is equal wherever the name appears,
-  //   ...   is any number of such dimensions, equal wherever it appears.
+  //   ...   is 0 to 4 dimensions that vary between rounds and are equal wherever "..." appears.
   CompareKernels& Input(absl::string_view shape, const Distribution& distribution = Distribution(),
                         DataType dtype = DT_FLOAT);
-  // Adds an input with the same value in all rounds, such as the axes of a reduction.
+  // Adds an input with the same value in all rounds, such as reduction axes.
   CompareKernels& Input(const Tensor& tensor);
   template <typename T>
   CompareKernels& Attr(absl::string_view name, const T& value) {
@@ -54,23 +53,23 @@ class CompareKernels {
     return *this;
   }
 
-  // Sets the tolerance of all outputs. Default: Tolerance::ForType of each output.
+  // Sets the tolerance for all outputs. Default: Tolerance::ForType of each output.
   CompareKernels& Within(const Tolerance& tolerance) { return tolerance_ = tolerance, *this; }
-  // Compares only the first `count` outputs. Later ones may be internal to the op's gradient.
+  // Compares only the first `count` outputs. Later outputs may be internal to the op's gradient.
   CompareKernels& Outputs(int count) { return outputs_ = count, *this; }
-  // Sets the number of rounds, each with other shapes (including sizes 0 and 1) and other values,
-  // and the seed, which determines them.
+  // Sets the number of rounds and the seed. Each round has different shapes (including sizes 0 and
+  // 1) and values, which the seed determines. Default: 50 rounds, seed 1.
   CompareKernels& Rounds(int rounds, uint32_t seed = 1) {
     rounds_ = rounds;
     seed_ = seed;
     return *this;
   }
-  // Sets the maximum size of named dimensions and of those of "...".
+  // Sets the maximum size of named dimensions and of the dimensions of "...". Default: 40.
   CompareKernels& MaxSize(int64_t size) { return max_size_ = size, *this; }
 
   // Succeeds if both kernels agree, or fail with the same code, in every round. Otherwise describes
-  // the first round in which they differ. Also fails if there is no such kernel or if the built-in
-  // one fails in every round.
+  // the first round where they differ. Fails if one of the kernels does not exist, or if the
+  // built-in kernel fails in every round.
   ::testing::AssertionResult Run() const;
 
  private:

@@ -38,7 +38,7 @@ bool IsFile(const fs::path& path) {
   return fs::is_regular_file(path, ignored);
 }
 
-// Returns the path of the case's graph; "" without a graph.
+// Returns the path of the case's graph; "" if there is none.
 std::string GraphFile(const fs::path& folder) {
   for (const char* name : {"graph.pb", "graph.pbtxt"}) {
     if (IsFile(folder / name)) return (folder / name).string();
@@ -52,14 +52,14 @@ absl::Status CannotRead(const fs::path& path, const std::error_code& error) {
 
 using Clock = std::chrono::steady_clock;
 
-// Returns the end of the work that begins now.
+// Returns the deadline for work that starts now.
 Clock::time_point DeadlineOf(const GoldenOptions& options) {
   const Clock::time_point limit = options.graph_limits.deadline;
   if (options.timeout_ms <= 0) return limit;
   return std::min(limit, Clock::now() + std::chrono::milliseconds(options.timeout_ms));
 }
 
-// Returns the paths of the entries of `folder` at any depth, sorted, but not of those behind links.
+// Returns the sorted paths of the entries of `folder` at any depth, without following links.
 // Returns DEADLINE_EXCEEDED after the deadline, and RESOURCE_EXHAUSTED if there are more than
 // `max_entries`.
 absl::StatusOr<std::vector<fs::path>> Contents(const fs::path& folder, size_t max_entries,
@@ -80,7 +80,7 @@ absl::StatusOr<std::vector<fs::path>> Contents(const fs::path& folder, size_t ma
   return paths;
 }
 
-// Returns INVALID_ARGUMENT if `path`, which is in the case `folder`, is a link that leaves the
+// Returns INVALID_ARGUMENT if `path`, an entry of the case `folder`, is a link that leaves the
 // case.
 absl::Status CheckInside(const fs::path& folder, const fs::path& path) {
   std::error_code error;
@@ -95,8 +95,8 @@ absl::Status CheckInside(const fs::path& folder, const fs::path& path) {
                                  "' is a link that leaves the case");
 }
 
-// Returns the .npy files in the folder `name` of a case, as {tensor name, path}. Returns none if
-// the folder does not exist.
+// Returns the .npy files in the folder `name` of a case as {tensor name, path}. Returns an empty
+// list if the folder does not exist.
 absl::StatusOr<std::vector<std::pair<std::string, std::string>>> TensorFiles(
     const fs::path& root, const char* name, Clock::time_point deadline) {
   std::vector<std::pair<std::string, std::string>> files;
@@ -128,7 +128,7 @@ absl::StatusOr<Tensor> ReadAs(const std::string& folder, const std::string& file
   return result;
 }
 
-// Reads a file that people write.
+// Reads a small text file that people write, such as tolerance.txt.
 absl::StatusOr<std::string> ReadSideFile(const std::string& path) {
   constexpr size_t kMaxBytes = size_t{1} << 20;
   size_t size;
@@ -142,9 +142,9 @@ absl::StatusOr<std::string> ReadSideFile(const std::string& path) {
 }
 
 // A loaded case.
-class Case {
+class LoadedCase {
  public:
-  Case(std::string folder, const GoldenOptions& options, const Registry& registry)
+  LoadedCase(std::string folder, const GoldenOptions& options, const Registry& registry)
       : folder_(std::move(folder)),
         options_(options),
         registry_(registry),
@@ -174,7 +174,7 @@ class Case {
     return ReadTolerances();
   }
 
-  // Returns `status`, or DEADLINE_EXCEEDED if the time limit has caused it.
+  // Returns `status`, or DEADLINE_EXCEEDED if the time limit caused it.
   absl::Status Explain(absl::Status status) const {
     return watchdog_.has_value() ? watchdog_->Explain(std::move(status)) : status;
   }
@@ -231,7 +231,7 @@ class Case {
     return session_->Run(run_options, feeds_, fetches, {}, outputs, nullptr);
   }
 
-  // Returns DT_INVALID if the output does not exist, which the run reports.
+  // Returns DT_INVALID if the output does not exist. The run then returns the error.
   DataType TypeOf(const std::string& name) const {
     return session_->OutputType(name).value_or(DT_INVALID);
   }
@@ -275,7 +275,9 @@ class Case {
         return errors::Prefix(absl::StrCat("'", expected_[i].second, "': "), header.status());
       }
       const std::string name = "expected" + expected_[i].second.substr(expected.size());
-      GRADFLOW_RETURN_IF_ERROR(folder.Stage(name, {*header, outputs[i].tensor_data()}));
+      std::string storage;
+      GRADFLOW_RETURN_IF_ERROR(
+          folder.Stage(name, {*header, FormatNpyElements(outputs[i], &storage)}));
     }
     return folder.Commit();
   }
@@ -285,10 +287,10 @@ class Case {
   const Registry& registry_;
   const Clock::time_point deadline_;
   std::unique_ptr<Session> session_;
-  // Also ends planning.
+  // Ends runs at the deadline, even during planning.
   std::optional<Watchdog> watchdog_;
   std::vector<std::pair<std::string, Tensor>> feeds_;
-  // {name of the output, path}.
+  // {output name, path}.
   std::vector<std::pair<std::string, std::string>> expected_;
   GoldenTolerances tolerances_;
 };
@@ -297,7 +299,7 @@ class Case {
 template <typename Work>
 absl::StatusOr<GoldenResult> WithCase(const std::string& folder, const GoldenOptions& options,
                                       const Registry& registry, const Work& work) {
-  Case golden(folder, options, registry);
+  LoadedCase golden(folder, options, registry);
   absl::Status status = golden.Load();
   if (status.ok()) {
     absl::StatusOr<GoldenResult> result = work(&golden);
@@ -307,7 +309,7 @@ absl::StatusOr<GoldenResult> WithCase(const std::string& folder, const GoldenOpt
   return errors::Prefix(absl::StrCat("'", folder, "': "), golden.Explain(status));
 }
 
-// Parses a line of tolerance.txt without its name.
+// Parses a line of tolerance.txt after the output name.
 absl::StatusOr<Tolerance> ParseTolerance(const std::vector<std::string>& words) {
   if (words == std::vector<std::string>{"exact"}) return Tolerance::Exact();
   std::map<std::string, double> values;
@@ -366,13 +368,13 @@ absl::StatusOr<std::vector<std::string>> FindGoldenCases(const std::string& fold
 
 absl::StatusOr<GoldenResult> RunGoldenCase(const std::string& folder, const GoldenOptions& options,
                                            const Registry& registry) {
-  return WithCase(folder, options, registry, [](Case* golden) { return golden->Compare(); });
+  return WithCase(folder, options, registry, [](LoadedCase* golden) { return golden->Compare(); });
 }
 
 absl::StatusOr<GoldenResult> UpdateGoldenCase(const std::string& folder,
                                               const GoldenOptions& options,
                                               const Registry& registry) {
-  return WithCase(folder, options, registry, [](Case* golden) { return golden->Update(); });
+  return WithCase(folder, options, registry, [](LoadedCase* golden) { return golden->Update(); });
 }
 
 absl::StatusOr<GoldenTolerances> ParseGoldenTolerances(absl::string_view text) {

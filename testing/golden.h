@@ -35,15 +35,15 @@ struct GoldenOptions {
   std::optional<Tolerance> tolerance;
   // Number of threads; 0 for all cores.
   int threads = 0;
-  // The most bytes of tensors at a time; 0 for no limit.
+  // The maximum number of bytes that tensors use at a time; 0 for no limit.
   int64_t memory_limit_bytes = 0;
-  // Milliseconds for the search for cases, and for the import, the planning and the run of a case;
-  // 0 for no limit.
+  // The time limit in milliseconds for the search for cases, and for the import, planning and run
+  // of each case; 0 for no limit.
   int64_t timeout_ms = 0;
-  // Limits of the graph.
+  // Limits for the graph.
   GraphLimits graph_limits;
-  // The files that the graphs of cases may touch (SessionOptions::file_access). Ops of plugins are
-  // not checked.
+  // The files that the graphs of cases may access (SessionOptions::file_access). Plugin ops are not
+  // restricted.
   FileAccess file_access = FileAccess::None();
 };
 
@@ -56,53 +56,55 @@ struct GoldenResult {
     TensorDiff diff;
   };
 
-  // Returns true if all outputs are as expected.
+  // Returns true if all outputs have their expected values.
   bool ok() const { return differences.empty(); }
-  // Returns a line per differing output: "grad: 1 of 4 elements differs: [2]: ...".
+  // Returns a line for each differing output: "grad: 1 of 4 elements differs: [2]: ...".
   std::string Text() const;
-  // The number of outputs compared or written.
+  // The number of outputs that were compared or written.
   int outputs = 0;
   // The outputs that differ.
   std::vector<Difference> differences;
 };
 
-// Returns the cases in `folder`: itself if it has a graph, otherwise its subfolders at any depth
-// that have one, sorted by name. Follows no links below `folder`. Returns NOT_FOUND if there are
-// none, DEADLINE_EXCEEDED if the search takes too long, and RESOURCE_EXHAUSTED if there are more
-// than 100,000 files and folders.
+// Returns the cases in `folder`, sorted by name: the folder itself if it has a graph, otherwise all
+// subfolders at any depth that have a graph. Follows no links below `folder`. Returns NOT_FOUND if
+// there are no cases, DEADLINE_EXCEEDED if the search takes too long, and RESOURCE_EXHAUSTED if
+// there are more than 100,000 files and folders.
 absl::StatusOr<std::vector<std::string>> FindGoldenCases(const std::string& folder,
                                                          const GoldenOptions& options = {});
 
-// Runs a case and compares its outputs with the expected ones. Returns FAILED_PRECONDITION if none
-// is expected, INVALID_ARGUMENT if the tolerance in ulps is negative or if a file is a link that
-// leaves the case, RESOURCE_EXHAUSTED if feeds/ or expected/ has more than 10,000 files and
-// folders, and errors of the files, the graph and the run. Errors name the folder.
+// Runs a case and compares its outputs with the expected outputs. Returns FAILED_PRECONDITION if
+// there are no expected outputs. Returns INVALID_ARGUMENT if the tolerance in ulps is negative or a
+// file is a link that leaves the case. Returns RESOURCE_EXHAUSTED if feeds/ or expected/ has more
+// than 10,000 files and folders. Otherwise returns errors of the files, the graph and the run.
+// Errors name the folder.
 absl::StatusOr<GoldenResult> RunGoldenCase(const std::string& folder,
                                            const GoldenOptions& options = {},
                                            const Registry& registry = GlobalRegistry());
 
-// Runs a case and writes its outputs to expected/: those with a file there, or, if there are none,
-// those that no node of the graph uses. Writes all files or none.
+// Runs a case and writes its outputs to expected/. Updates the outputs that have a file there. If
+// there are none, writes all outputs that no node of the graph uses. No file changes unless all
+// files could be written.
 absl::StatusOr<GoldenResult> UpdateGoldenCase(const std::string& folder,
                                               const GoldenOptions& options = {},
                                               const Registry& registry = GlobalRegistry());
 
-// The contents of tolerance.txt. Each line is
+// The contents of tolerance.txt. Each line has the form
 //   [NAME] atol NUMBER [rtol NUMBER]
 //   [NAME] rtol NUMBER
 //   [NAME] ulps NUMBER
 //   [NAME] exact
-// for output NAME, or for all outputs without a line of their own. '#' begins a comment. Outputs
-// without a tolerance have Tolerance::ForType.
+// and applies to output NAME. A line without NAME applies to all outputs that no other line names.
+// '#' starts a comment. Outputs without a tolerance use Tolerance::ForType.
 struct GoldenTolerances {
-  // Keyed by the name of the output; "" applies to the others.
+  // Keyed by output name. "" applies to all other outputs.
   std::map<std::string, Tolerance> by_name;
 };
-// Parses the text of a tolerance.txt.
+// Parses the text of a tolerance.txt file.
 absl::StatusOr<GoldenTolerances> ParseGoldenTolerances(absl::string_view text);
 
-// Convert "layer/x:1" to "layer/x@1.npy" and back. Names of output 0 have no number. Return
-// INVALID_ARGUMENT if the name does not have that form.
+// Convert "layer/x:1" to "layer/x@1.npy" and back. Names of output 0 have no number.
+// GoldenTensorName() returns INVALID_ARGUMENT if `file` does not have this form.
 std::string GoldenFileName(absl::string_view tensor);
 absl::StatusOr<std::string> GoldenTensorName(absl::string_view file);
 

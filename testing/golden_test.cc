@@ -26,7 +26,7 @@ std::vector<GoldenCase> GoldenCases(const std::string& folder) {
     for (char& c : name) {
       if (!absl::ascii_isalnum(c)) c = '_';
     }
-    // "a/b" and "a_b" have the same name; with a number it may equal that of "a_b_2".
+    // "a/b" and "a_b" give the same name, and a numbered name may equal the name for "a_b_2".
     std::string unique = name;
     for (int use = 2; !names.insert(unique).second; ++use) unique = absl::StrCat(name, "_", use);
     cases.push_back({path, unique});

@@ -1,4 +1,4 @@
-// GoldenTest: golden cases (see golden.h) as a parameterized GoogleTest.
+// GoldenTest: runs golden cases (see golden.h) as a parameterized GoogleTest.
 //
 // gradflow_add_golden_test() in CMake generates such a test. Hand-written:
 //
@@ -20,16 +20,17 @@
 namespace gradflow {
 namespace testing {
 
-// A case and the name of its test: the path relative to the folder that was searched, with '_' for
-// characters that GoogleTest does not allow, and a number to make it unique.
+// A case and the name of its test. The name is the path relative to the searched folder, with '_'
+// for characters that GoogleTest does not allow, and a number if needed to make it unique.
 struct GoldenCase {
   // The folder of the case.
   std::string folder;
-  // The name of its test.
+  // The name of the test.
   std::string name;
 };
 
-// Returns the cases in a folder. If they cannot be listed, returns one that fails with the reason.
+// Returns the cases in a folder. If they cannot be listed, returns one case that fails with the
+// reason.
 std::vector<GoldenCase> GoldenCases(const std::string& folder);
 // For INSTANTIATE_TEST_SUITE_P.
 std::string GoldenCaseName(const ::testing::TestParamInfo<GoldenCase>& info);

@@ -23,8 +23,8 @@ bool IsDifferentiable(DataType dtype) {
   return IsSingle(dtype) || dtype == DT_DOUBLE || dtype == DT_COMPLEX128;
 }
 
-// The components of a tensor are its elements, or the real and imaginary parts of them. The
-// Jacobians are those of the real functions of the components.
+// The components of a tensor are its elements, or their real and imaginary parts. Jacobians contain
+// derivatives between components.
 int64_t NumComponents(const Tensor& tensor) {
   return tensor.NumElements() * (DataTypeIsComplex(tensor.dtype()) ? 2 : 1);
 }
@@ -34,7 +34,7 @@ double Element(const Tensor& tensor, int64_t i) {
                                   : static_cast<const double*>(tensor.raw_data())[i];
 }
 
-// Sets component i and returns its value after rounding to the tensor's type.
+// Sets component i, and returns its value after rounding to the tensor's type.
 double SetElement(int64_t i, double value, Tensor* tensor) {
   if (IsSingle(tensor->dtype())) {
     static_cast<float*>(tensor->raw_data())[i] = static_cast<float>(value);
@@ -93,7 +93,7 @@ class Checker {
 
   const std::vector<Tensor>& y_values() const { return y_values_; }
 
-  // Computes one row for each element of each y.
+  // Computes one row for each component of each y.
   absl::StatusOr<Jacobian> Analytic() const {
     Jacobian jacobian = MakeJacobian();
     ClientSession::FeedType feeds = Feeds();
@@ -118,7 +118,7 @@ class Checker {
     return jacobian;
   }
 
-  // Computes one column for each element of each x.
+  // Computes one column for each component of each x.
   absl::StatusOr<Jacobian> Numeric(double asked_delta) const {
     Jacobian jacobian = MakeJacobian();
     ClientSession::FeedType feeds = Feeds();
@@ -138,7 +138,7 @@ class Checker {
             return errors::InvalidArgument("the shape of y", y, " depends on the value of x", x);
           }
           for (int64_t i = 0; i < NumComponents(y_values_[y]); ++i) {
-            // Divides by 2 * delta as rounded to the type.
+            // Divides by the actual step, after rounding to the type.
             jacobian[y][x][i * columns + j] =
                 (Element(high[y], i) - Element(low[y], i)) / (above - below);
           }
@@ -185,7 +185,7 @@ class Checker {
     return absl::OkStatus();
   }
 
-  // Runs with element j of xs[x] set to `at`, and stores its rounded value in *set.
+  // Runs with component j of xs[x] set to `at`. Stores its rounded value in *set.
   absl::Status RunAt(size_t x, int64_t j, double at, ClientSession::FeedType* feeds, double* set,
                      std::vector<Tensor>* ys) const {
     GRADFLOW_ASSIGN_OR_RETURN(Tensor moved, x_values_[x].DeepCopy());

@@ -1,6 +1,7 @@
-// Gradient checker: compares gradients with central differences, like TensorFlow's.
+// Gradient checker: compares gradients with central differences, like TensorFlow's gradient
+// checker.
 //
-// The gradients are those of AddSymbolicGradients, or of a function that adds them:
+// The gradients come from AddSymbolicGradients, or from a function that adds them:
 //
 //   Scope scope = Scope::NewRootScope();
 //   Output x = ops::Placeholder(scope, DT_FLOAT);
@@ -12,7 +13,7 @@
 //   GRADFLOW_ASSERT_OK(ComputeGradientError(scope, x, x_value, y, {2, 3}, gradient, &max_error));
 //   EXPECT_LT(max_error, 1e-4);
 //
-// Ops with a registered gradient op need one call:
+// Ops with a registered gradient op need only one call:
 //
 //   EXPECT_TRUE(CheckGradient("FakeQuantWithMinMaxVars", {x, min, max}));
 //   EXPECT_TRUE(CheckGradient(OpTester("FusedBatchNormV3").Inputs(...).Attr("epsilon", 0.01f)));
@@ -38,31 +39,32 @@
 namespace gradflow {
 namespace testing {
 
-// Adds the gradients of xs to `scope`, given those of ys (placeholders). Returns for each x the sum
-// of dy * (dy/dx) over all ys, with the shape of x.
+// Adds the gradients of xs to `scope`, given the gradients of ys in `dys` (placeholders). Returns a
+// gradient for each x, with the shape of x: the sum over all ys of the gradient of y times the
+// derivative of y with respect to x.
 using GradientFn = std::function<OutputList(const Scope& scope, const OutputList& dys)>;
 
 // Options of the comparison.
 struct GradientOptions {
-  // The step of the central differences; 0 for 1e-2 with float and complex64, 1e-5 with
-  // double and complex128. The error of a
-  // difference is about (rounding error of y) / delta + delta^2 / 6 * (third derivative).
+  // The step of the central differences; 0 for 1e-2 with float and complex64, and 1e-5 with double
+  // and complex128. The error of a difference is about (rounding error of y) / delta + delta^2 / 6
+  // * (third derivative).
   double delta = 0;
   // The maximum of |gradient - difference| / max(1, largest element of the Jacobian) that
   // CheckGradient allows; 0 for 2e-3 with float and 1e-7 with double.
   double max_error = 0;
-  // CheckGradients also compares the gradients of a weighted sum of the gradients: the second
-  // order.
+  // Makes CheckGradients also check second-order gradients: the gradients of a weighted sum of the
+  // gradients.
   bool second_order = false;
 };
 
 // The largest error of a gradient and its position.
 struct GradientError {
-  // |analytic - numeric|; NaN if either is.
+  // |analytic - numeric|; NaN if one of them is NaN.
   double max_error = 0;
   // The largest absolute value of the finite elements of both Jacobians.
   double largest = 0;
-  // The derivative of element `y_element` of ys[y] by element `x_element` of xs[x].
+  // The derivative of element `y_element` of ys[y] with respect to element `x_element` of xs[x].
   int y = 0;
   int64_t y_element = 0;
   int x = 0;
@@ -74,19 +76,19 @@ struct GradientError {
   std::string DebugString() const;
 };
 
-// Compares two Jacobians of ys by xs: that of the gradient graph, evaluated for each unit vector as
-// dys, and that of central differences at `x_values`. The xs and ys must be float, double or
-// complex. A complex element counts as two: its real and its imaginary part. The xs are fed and
-// need not be placeholders. Takes one run per element of ys and two per element of xs.
-// Returns INVALID_ARGUMENT if types, or the shapes of the gradients, do not match, and errors of
-// runs.
+// Compares two Jacobians of ys with respect to xs: the Jacobian from the gradient graph, evaluated
+// with each unit vector as dys, and the Jacobian from central differences at `x_values`. The xs and
+// ys must be float, double or complex. A complex element counts as two elements, its real and its
+// imaginary part. The xs are fed, and need not be placeholders. Takes one run per element of ys and
+// two runs per element of xs. Returns INVALID_ARGUMENT if types or the shapes of gradients do not
+// match. Otherwise returns errors of runs.
 absl::StatusOr<GradientError> FindGradientError(const Scope& scope, const OutputList& xs,
                                                 const std::vector<Tensor>& x_values,
                                                 const OutputList& ys, const GradientFn& gradient,
                                                 const GradientOptions& options = {});
 
-// Stores the largest absolute error in *max_error, at random values of xs in [-1, 1). As in
-// TensorFlow, except for the argument `gradient`.
+// Stores the largest absolute error in *max_error, at random values of xs in [-1, 1) or at
+// `x_init_value`. Same as in TensorFlow, except for the argument `gradient`.
 absl::Status ComputeGradientError(const Scope& scope, const OutputList& xs,
                                   const std::vector<TensorShape>& x_shapes, const OutputList& ys,
                                   const std::vector<TensorShape>& y_shapes,
@@ -97,9 +99,9 @@ absl::Status ComputeGradientError(const Scope& scope, const Output& x, const Ten
                                   const GradientFn& gradient, double* max_error,
                                   const GradientOptions& options = {});
 
-// Overloads for the gradients of AddSymbolicGradients, with its errors; the scope remains ok(). The
-// differences are those of the unmodified graph: those of fake quantization include its steps,
-// which its gradient ignores.
+// Overloads that check the gradients of AddSymbolicGradients and return its errors. The scope
+// remains ok(). The differences are computed on the unmodified graph. For fake quantization, the
+// differences therefore include its steps, which its gradient ignores.
 absl::Status ComputeGradientError(const Scope& scope, const OutputList& xs,
                                   const std::vector<TensorShape>& x_shapes, const OutputList& ys,
                                   const std::vector<TensorShape>& y_shapes, double* max_error,
@@ -108,40 +110,42 @@ absl::Status ComputeGradientError(const Scope& scope, const Output& x, const Ten
                                   const Output& y, const TensorShape& y_shape, double* max_error,
                                   const GradientOptions& options = {});
 
-// The call of an op's gradient op. Names are those of arguments in the op definitions.
+// A call of an op's gradient op. Names are argument names in the op definitions.
 struct GradientOp {
   // The op that computes the gradient.
   std::string op;
   // For each input of the gradient op: "d:y" for the gradient of output y, or the name of an input
-  // or output of the op. A name of both denotes the input.
+  // or output of the op. If an input and an output share a name, it denotes the input.
   std::vector<std::string> inputs;
-  // For each output of the gradient op, the input that it is the gradient of. May be shorter.
+  // For each output of the gradient op, the input whose gradient it is. The list may be shorter.
   std::vector<std::string> outputs;
-  // The op rounds, and its gradient treats rounding as the identity. Differences are then computed
-  // of the op without rounding: of clamping to its bounds, which are found by running it.
+  // True if the op rounds, and its gradient treats rounding as the identity. Differences are then
+  // computed on the op without rounding: its input is only clamped to the op's bounds. The bounds
+  // are found by running the op.
   bool straight_through = false;
 };
 
-// Registers the gradient op of `op` for CheckGradient, replacing a previous one, and for
-// AddSymbolicGradients, unless the program has registered a function there. The gradient op takes
-// attributes that both ops have from the op. Not thread-safe.
+// Registers the gradient op of `op` for CheckGradient, and replaces a previous gradient op. Also
+// registers it for AddSymbolicGradients, unless the program has registered a function there. The
+// attributes that both ops have are copied from the op to the gradient op. Not thread-safe.
 void RegisterGradientOp(absl::string_view op, const GradientOp& gradient);
 
 // Succeeds if the gradient op of `op` agrees with differences of `op` at these inputs. Gradient ops
 // are known for the FakeQuantWithMinMax ops, FusedBatchNorm, V2 and V3 (training), Identity and
-// Neg, and for ops that RegisterGradientOp has added. REQUIRES: inputs are further than delta from
-// points where the op is not differentiable
+// Neg, and for ops that were added by RegisterGradientOp. REQUIRES: inputs are further than delta
+// from points where the op is not differentiable
 ::testing::AssertionResult CheckGradient(const OpTester& op, const GradientOptions& options = {});
 ::testing::AssertionResult CheckGradient(absl::string_view op, const std::vector<Tensor>& inputs,
                                          const GradientOptions& options = {});
 
-// A function of tensors, which adds its ops to `scope`.
+// A function of tensors. Adds its ops to `scope`.
 using GraphFunction = std::function<OutputList(const Scope& scope, const OutputList& xs)>;
 
-// Succeed if the gradients of AddSymbolicGradients agree with differences at these values, of all
-// outputs of float or double by all inputs of these types, and in second order if the options say
-// so. Use double where there are kernels for it: differences of float have three digits. The step
-// in second order is 10 times as large, and max_error, if 0, 30 times. REQUIRES: as CheckGradient.
+// Succeeds if the gradients of AddSymbolicGradients agree with differences at these values. Checks
+// all float or double outputs with respect to all float or double inputs, and second-order
+// gradients if the options request it. Use double if kernels exist for it: float differences have
+// only three digits. For second order, the step is 10 times as large, and a max_error of 0 is 30
+// times as large. REQUIRES: as CheckGradient.
 //
 //   EXPECT_TRUE(CheckGradients(OpTester("Tanh").Input<double>({-1, 0.5})));
 //   const auto layer = [](const Scope& s, const OutputList& x) -> OutputList {

@@ -1,4 +1,4 @@
-// CheckGradient and ComputeGradientError by registered gradient ops.
+// CheckGradient and ComputeGradientError for registered gradient ops.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -49,10 +49,10 @@ std::map<std::string, GradientOp, std::less<>>& GradientOps() {
   return *ops;
 }
 
-// The call of a node's gradient op: a GradientOp with names resolved to indices.
+// A call of a node's gradient op: a GradientOp whose names are resolved to indices.
 class GradientCall {
  public:
-  // `node` has op `op_def` and need not have inputs yet. Borrows `gradient`.
+  // `node` has op `op_def`, and need not have inputs yet. Borrows `gradient`.
   static absl::StatusOr<GradientCall> Make(const NodeDef& node, const OpDef& op_def,
                                            const GradientOp& gradient) {
     GradientCall call(node.op(), gradient);
@@ -71,9 +71,9 @@ class GradientCall {
   }
 
   const std::string& gradient_op() const { return gradient_->op; }
-  // The outputs of the node whose gradients the gradient op takes, in its order.
+  // The outputs of the node whose gradients the gradient op takes, in order.
   const std::vector<int>& dys() const { return dys_; }
-  // The inputs of the node whose gradients it returns, in its order.
+  // The inputs of the node whose gradients the gradient op returns, in order.
   const std::vector<int>& dxs() const { return dxs_; }
   // Returns the index of the node's input `name`, or -1.
   int FindInput(const std::string& name) const {
@@ -81,7 +81,8 @@ class GradientCall {
     return range == inputs_.end() ? -1 : range->second.first;
   }
 
-  // Adds the gradient op to the node's graph. Given the gradients of dys(), returns those of dxs().
+  // Adds the gradient op to the node's graph. Takes the gradients of dys(), and returns the
+  // gradients of dxs().
   absl::StatusOr<OutputList> Add(const Scope& scope, const Node& node,
                                  const OutputList& dys) const {
     Graph& graph = *scope.graph();
@@ -134,7 +135,7 @@ class GradientCall {
   std::vector<int> dxs_;
 };
 
-// A graph with the op under test, whose inputs are fed placeholders.
+// A graph with the op under test. Inputs with gradients are placeholders, which are fed.
 class OpGraph {
  public:
   OpGraph(const OpTester& tester, const GradientOp& gradient)
@@ -167,7 +168,7 @@ class OpGraph {
   }
 
  private:
-  // Adds the op and a node for each input. Inputs without a gradient are constants.
+  // Adds the op, and a node for each input. Inputs without a gradient are constants.
   absl::Status AddOp(const GradientCall& call) {
     NodeDef def = tester_.node();
     def.clear_input();
@@ -186,8 +187,7 @@ class OpGraph {
     return absl::OkStatus();
   }
 
-  // Adds the op without its rounding: clamping to its bounds. The bounds are min and max plus the
-  // amount by which the op rounds them at the given values.
+  // Adds the op without its rounding: a node that clamps the input to the bounds of the op.
   absl::StatusOr<Output> Clipped(const GradientCall& call) {
     constexpr float kFar = 1e30f;
     GRADFLOW_ASSIGN_OR_RETURN(const Output low, Bound(-kFar, call.FindInput("min")));
@@ -197,8 +197,9 @@ class OpGraph {
     return y;
   }
 
-  // Adds the bound of the op for inputs of value `far`: its input `i` plus the rounding of that
-  // input, or a constant if `i` is -1.
+  // Adds a bound of the op: its output for an input of value `far`. If the bound is input `i` (min
+  // or max), which the op rounds, returns this input plus a constant, so that the bound still
+  // depends on the input. Returns a constant if `i` is -1.
   absl::StatusOr<Output> Bound(float far, int i) {
     const bool is_input = i >= 0;
     Tensor x(DT_FLOAT, is_input ? tester_.input(i).shape() : TensorShape());
@@ -221,7 +222,7 @@ class OpGraph {
   const Node* op_ = nullptr;
 };
 
-// The gradient function of the ops of RegisterGradientOp.
+// The gradient function of ops that RegisterGradientOp has added.
 absl::Status CallGradientOp(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
                             std::vector<Output>* dx) {
   const Node& node = *op.node();
@@ -249,7 +250,7 @@ absl::Status WithKnownGradient(const OutputList& xs, const OutputList& ys, const
   absl::Status known;
   const auto gradient = [&](const Scope& scope, const OutputList& dys) {
     OutputList dxs;
-    // The xs are fed, so that they do not depend on each other.
+    // The xs are fed, so they do not depend on each other.
     GradientBuildOptions options;
     options.stop_gradients = xs;
     known = AddSymbolicGradients(scope, ys, xs, dys, &dxs, options);
@@ -284,9 +285,9 @@ void RegisterGradientOp(absl::string_view op, const GradientOp& gradient) {
   double allowed = options.max_error;
   if (allowed == 0) allowed = DefaultMaxError(op.input(0).dtype() != DT_DOUBLE);
   allowed *= std::max(1.0, error->largest);
-  // False for NaN and infinity, as `largest` is finite.
+  // False if max_error is NaN or infinite, because `largest` is finite.
   if (error->max_error <= allowed) return ::testing::AssertionSuccess();
-  // Names of x0, x1, ... in the message.
+  // Explains the names x0, x1, ... in the message.
   std::vector<std::string> names;
   for (const std::string& name : gradient->second.outputs) {
     names.push_back(absl::StrCat("x", names.size(), " = ", name));

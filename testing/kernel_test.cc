@@ -28,7 +28,7 @@ const Tensor& KernelTest::output(int i) const {
 
 const Tensor& KernelTest::output(absl::string_view name) const {
   NameRangeMap ranges;
-  // The definition is known once the node has run.
+  // The definition is known after the node has run.
   if (num_outputs() > 0 && NameRangesForNode(op_.node(), op_.op_def(), nullptr, &ranges).ok()) {
     const auto range = ranges.find(name);
     if (range != ranges.end() && range->second.first < range->second.second) {

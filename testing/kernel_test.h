@@ -1,8 +1,8 @@
-// KernelTest: a GoogleTest fixture for tests of kernels.
+// KernelTest: a GoogleTest fixture for kernel tests.
 //
 //   class ReluTest : public KernelTest {};
 //
-//   TEST_F(ReluTest, KeepsWhatIsPositive) {
+//   TEST_F(ReluTest, KeepsPositiveElements) {
 //     Op("Relu").Input<float>({-1, 0, 2, 3}, {2, 2});
 //     GRADFLOW_ASSERT_OK(Run());
 //     EXPECT_THAT(output(0), TensorEq(AsTensor<float>({0, 0, 2, 3}, {2, 2})));
@@ -38,7 +38,7 @@ class KernelTest : public ::testing::Test {
   // Returns the current node.
   OpTester& op() { return op_; }
 
-  // Runs the node with the checks of OpTester and stores its outputs.
+  // Runs the node with the checks of OpTester, and stores its outputs.
   absl::Status Run() { return Keep(op_.Run()); }
   // Runs the node with several numbers of threads and all instruction sets, and expects equal bits.
   absl::Status RunEverywhere(const Everywhere& where = {}) {
@@ -47,9 +47,10 @@ class KernelTest : public ::testing::Test {
 
   // Returns the number of outputs of the last run.
   int num_outputs() const { return static_cast<int>(outputs_.size()); }
-  // Returns output i of the last run. Adds a failure and returns an empty tensor if there is none.
+  // Returns output i of the last run. Adds a failure and returns an empty tensor if it does not
+  // exist.
   const Tensor& output(int i) const;
-  // Returns the output of that name in the op definition, or the first element of a list.
+  // Returns the output with this name in the op definition. Returns the first element of a list.
   const Tensor& output(absl::string_view name) const;
 
  private:

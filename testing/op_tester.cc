@@ -25,8 +25,8 @@ namespace gradflow {
 namespace testing {
 namespace {
 
-// Allows arenas with more threads than the machine has processors. Permanent: oneTBB warns when the
-// limit is lowered again.
+// Allows arenas with more threads than the machine has processors. The limit stays, because oneTBB
+// warns when it is lowered again.
 void AllowManyThreads() {
   constexpr size_t kMax = 64;
   alignas(tbb::global_control) static unsigned char storage[sizeof(tbb::global_control)];
@@ -35,7 +35,7 @@ void AllowManyThreads() {
   (void)allow;
 }
 
-// Restores the instruction set at the end of the scope.
+// Restores the SIMD target at the end of the scope.
 class ScopedSimdTarget {
  public:
   ScopedSimdTarget() = default;
@@ -116,7 +116,8 @@ void OpTester::InferTypesAndNumbers(const OpDef& op_def) {
   const auto is_set = [&](const std::string& name) {
     return FindNodeAttr(*node_, name) != nullptr;
   };
-  // The number of inputs of each argument, or -1 if unknown. At most one can be solved for.
+  // The number of inputs of each argument, or -1 if unknown. The arguments with unknown numbers get
+  // equal parts of the inputs.
   std::vector<int> counts;
   int known = 0;
   int unknown = 0;
@@ -146,7 +147,8 @@ void OpTester::InferTypesAndNumbers(const OpDef& op_def) {
       Attr(arg.type_attr(), types[0]);
     }
   }
-  // The type of a resource variable is in an attribute that no input shows.
+  // The type of a resource variable is an attribute, which the type of the argument (resource) does
+  // not determine. Sets the attribute to the type of the given value.
   for (const OpDef::AttrDef& attr : op_def.attr()) {
     const bool names_type = attr.name() == "dtype" || attr.name() == "T";
     if (attr.type() == "type" && names_type && !is_set(attr.name()) && !inputs_.empty() &&
@@ -171,7 +173,7 @@ absl::Status OpTester::Finalize() {
   DataTypeVector given;
   for (const InputInfo& input : inputs_) {
     given.push_back(input.dtype);
-    // The value of a variable stands for it.
+    // A variable is given by its value.
     if (given.size() <= input_types_.size() && IsVariable(given.size() - 1)) {
       const DataType expected = input_types_[given.size() - 1];
       if (expected == DT_RESOURCE || BaseType(expected) == input.dtype) given.back() = expected;
@@ -215,7 +217,7 @@ absl::StatusOr<std::vector<Tensor>> OpTester::RunOnThreads(int threads) {
 
 absl::StatusOr<std::vector<Tensor>> OpTester::RunOn(std::vector<Tensor> inputs) {
   if (inputs_.empty()) {
-    // The types are determined by the attributes.
+    // The attributes determine the types.
     GRADFLOW_ASSIGN_OR_RETURN(op_, registry_->LookUpOp(node_->op()));
     AddDefaultsToNodeDef(op_->def(), node_.get());
     DataTypeVector types;
@@ -266,7 +268,12 @@ absl::StatusOr<std::vector<Tensor>> OpTester::RunKernel(const OpKernel& kernel, 
     EXPECT_NE(status.message(), "");
     return status;
   }
+  for (const int dead : context.dead_outputs()) {
+    outputs[static_cast<size_t>(dead)] = Tensor(Tensor::Unset());
+  }
   for (size_t i = 0; i < outputs.size(); ++i) {
+    // The output is dead.
+    if (outputs[i].dtype() == DT_INVALID) continue;
     EXPECT_EQ(DataTypeString(outputs[i].dtype()), DataTypeString(slot_types[i])) << "output " << i;
     EXPECT_TRUE(outputs[i].IsInitialized()) << "output " << i;
     if (!IsRefType(output_types_[i])) continue;
@@ -292,7 +299,7 @@ absl::StatusOr<std::vector<Tensor>> OpTester::Run() {
         << "input " << i << ", which the kernel must not change";
   }
   GRADFLOW_ASSIGN_OR_RETURN(std::vector<Tensor> own, KnownInputs(/*copies=*/true));
-  // A kernel with a state of its own would continue from there.
+  // A stateful kernel would continue from its state, so it needs a new kernel.
   GRADFLOW_ASSIGN_OR_RETURN(const std::unique_ptr<OpKernel> other, CreateKernel());
   const absl::StatusOr<std::vector<Tensor>> again =
       RunKernel(op_->def().is_stateful() ? *other : *kernel, /*threads=*/4, std::move(own));
@@ -422,7 +429,7 @@ void OpTester::CheckShapes(const absl::StatusOr<std::vector<Tensor>>& outputs) {
     one_missing.values[i] = nullptr;
     CheckShapesAgree(absl::StrCat("value of input ", i, " not known"), one_missing, outputs);
     one_missing.shapes[i] = PartialTensorShape();
-    // A graph that was imported without shapes knows none.
+    // A graph that was imported without shapes knows no shapes.
     one_missing.values[i] = full.values[i];
     CheckShapesAgree(absl::StrCat("shape of input ", i, " not known"), one_missing, outputs);
     one_missing.values[i] = nullptr;

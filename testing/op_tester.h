@@ -1,4 +1,4 @@
-// OpTester: runs one op on given inputs and checks invariants of all ops:
+// OpTester: runs one op on given inputs, and checks invariants of all ops:
 //
 //   TEST(Tile, RepeatsRows) {
 //     const auto y = OpTester("Tile")
@@ -37,7 +37,7 @@ class OpDef;
 
 namespace testing {
 
-// The configurations in which RunEverywhere runs a kernel.
+// The configurations for RunEverywhere.
 struct Everywhere {
   // Numbers of threads, at most 64. They may exceed the number of processors, so that tests do not
   // depend on the machine.
@@ -47,7 +47,7 @@ struct Everywhere {
   std::vector<std::string> simd_targets;
 };
 
-// Copies are independent, and a move is a copy.
+// Copies are independent, and have no StopToken. A move makes a copy.
 class OpTester {
  public:
   // Tests the registered op `op`. Borrows the registry.
@@ -58,11 +58,11 @@ class OpTester {
 
   // ---- Inputs, in the order of the op definition, with lists flattened ----
 
-  // The input of an op that takes a variable, a resource or a reference, is the variable's value.
-  // Each run has variables of its own. Their values after the run follow the outputs of the op, of
-  // which references are left out.
+  // Adds an input. If the op takes a variable (a resource or a reference), the input is the
+  // variable's value, and each run has new variables. Their values after the run follow the outputs
+  // of the op. Reference outputs are omitted.
   OpTester& Input(const Tensor& tensor);
-  // Adds literals: Input<float>({1, 2, 3, 4}, {2, 2}). Without a shape, they are a vector.
+  // Adds literals: Input<float>({1, 2, 3, 4}, {2, 2}). Without a shape, they form a vector.
   template <typename T>
   OpTester& Input(std::initializer_list<typename Literal<T>::type> values,
                   const TensorShape& shape) {
@@ -72,15 +72,15 @@ class OpTester {
   OpTester& Input(std::initializer_list<typename Literal<T>::type> values) {
     return Input(AsTensor<T>(values));
   }
-  // Copies a span.
+  // Adds a copy of a span.
   template <typename T>
   OpTester& InputFromSpan(absl::Span<const T> values, const TensorShape& shape) {
     return Input(AsTensor<T>(values, shape));
   }
-  // Adds a deterministic random tensor. With seed 0 the values differ between inputs.
+  // Adds a deterministic random tensor. With seed 0, the values differ between inputs.
   OpTester& RandomInput(DataType dtype, const TensorShape& shape,
                         const Distribution& distribution = Distribution(), uint32_t seed = 0);
-  // Reads a .npy file. If that fails, all runs below return the error.
+  // Reads a .npy file. If reading fails, all runs return the error.
   OpTester& InputFromNpy(const std::string& path);
   OpTester& Inputs(const std::vector<Tensor>& tensors);
   // Adds an input of unknown value, for InferShapes and RunOn.
@@ -88,7 +88,7 @@ class OpTester {
 
   // ---- Attributes ----
 
-  // Attributes that are inferred from the inputs (T, N) need not be set.
+  // Attributes that can be inferred from the inputs (T, N) need not be set.
   template <typename T>
   OpTester& Attr(absl::string_view name, const T& value) {
     AddNodeAttr(name, value, node_.get());
@@ -97,52 +97,52 @@ class OpTester {
   OpTester& Attr(absl::string_view name, std::initializer_list<int64_t> values) {
     return Attr(name, absl::MakeConstSpan(values.begin(), values.size()));
   }
-  // Selects the kernel registered with label `label`.
+  // Selects the kernel that is registered with label `label`.
   OpTester& KernelLabel(absl::string_view label) { return Attr("_kernel", std::string(label)); }
-  // Output shapes depend on more than the inputs' shapes and values: allows the shape function to
-  // leave dimensions unknown even if all inputs are known.
+  // States that output shapes depend on more than the shapes and values of inputs. The shape
+  // function may then leave dimensions unknown even if all inputs are known.
   OpTester& ShapeIsData() { return shape_is_data_ = true, *this; }
 
   // ---- Running ----
 
-  // Creates the kernel and runs it. If it succeeds, expects that
+  // Creates the kernel and runs it. If the run succeeds, expects that
   // - outputs have the types of the definition, and inputs are unchanged;
-  // - outputs have the same bits on one thread and on several, and when the kernel owns its inputs
-  //   and may compute in place;
-  // - the shape function agrees with the outputs, whichever part of the inputs is known, and infers
-  //   the whole shape if all inputs are known.
-  // If it fails, expects that it fails every time and that the shape function does not crash.
+  // - outputs have the same bits on one and on several threads, even if the kernel owns its
+  //   inputs and may compute in place;
+  // - the shape function agrees with the outputs for any known part of the inputs, and infers the
+  //   whole shape if all inputs are known.
+  // If the run fails, expects that it fails every time and that the shape function does not crash.
   absl::StatusOr<std::vector<Tensor>> Run();
-  // Runs an op with one output.
+  // Runs an op with a single output.
   absl::StatusOr<Tensor> RunOne();
-  // Runs the kernel in a run that `stop` stops, which must outlive this.
-  OpTester& StoppedBy(RunStop* stop) {
+  // Runs the kernel in a run that `stop` can stop. `stop` must outlive this object.
+  OpTester& StoppedBy(StopToken* stop) {
     stop_ = stop;
     return *this;
   }
-  // Runs the kernel on one thread as a reference and then on each number of threads and each
-  // instruction set of `where`, and expects the same bits. Returns the outputs. No other kernel
-  // may run meanwhile: the instruction set is the process's.
+  // Runs the kernel on one thread as a reference. Then runs it with each number of threads and each
+  // instruction set of `where`, and expects the same bits. Returns the outputs. No other kernel may
+  // run at the same time, because the instruction set is process-wide.
   absl::StatusOr<std::vector<Tensor>> RunEverywhere(const Everywhere& where = {});
-  // Runs the kernel once, on `threads` threads, without checks.
+  // Runs the kernel once on `threads` threads, without checks.
   absl::StatusOr<std::vector<Tensor>> RunOnThreads(int threads);
-  // Runs a kernel created for the inputs above (or, if there are none, for the attributes alone)
-  // once, on `inputs`. They may have types and shapes that graphs rule out. The kernel may compute
-  // in place in tensors that are not shared.
+  // Creates a kernel for the inputs that were added or, if there are none, from the attributes
+  // alone, and runs it once on `inputs`. These may have types and shapes that graphs rule out. The
+  // kernel may compute in place in tensors that are not shared.
   absl::StatusOr<std::vector<Tensor>> RunOn(std::vector<Tensor> inputs);
   // Creates the kernel without running it, and returns the status.
   absl::Status MakeKernel();
-  // Calls the shape function and returns the shapes of the outputs. All inputs except unknown ones
-  // are constants.
+  // Calls the shape function, and returns the shapes of the outputs. All inputs are constants,
+  // except unknown inputs.
   absl::StatusOr<std::vector<PartialTensorShape>> InferShapes();
-  // Infers the shape of an op with one output.
+  // Infers the shape of an op with a single output.
   absl::StatusOr<PartialTensorShape> InferShape();
 
   // ---- Access to the node ----
 
   const Registry& registry() const { return *registry_; }
-  // Sets all attributes of the node. Returns NOT_FOUND if the op does not exist, INVALID_ARGUMENT
-  // if the inputs or attributes do not match its definition.
+  // Sets all attributes of the node. Returns NOT_FOUND if the op does not exist, and
+  // INVALID_ARGUMENT if the inputs or attributes do not match its definition.
   absl::Status Finalize();
   const NodeDef& node() const { return *node_; }
   // REQUIRES (all below): Finalize() returned OK.
@@ -156,11 +156,11 @@ class OpTester {
   struct InputInfo {
     DataType dtype;
     PartialTensorShape shape;
-    // Valid only if known.
+    // The value if `known`; otherwise empty.
     Tensor value;
     bool known;
   };
-  // The shapes and values of inputs that the shape function may see.
+  // The shapes and values of inputs that the shape function can see.
   struct Knowledge {
     std::vector<PartialTensorShape> shapes;
     std::vector<const Tensor*> values;
@@ -169,11 +169,12 @@ class OpTester {
   void InferTypesAndNumbers(const OpDef& op_def);
   // Returns true if input i is the value of a variable. REQUIRES: Finalize() returned OK
   bool IsVariable(size_t i) const;
-  // Removes the references from the outputs of RunKernel().
+  // Removes reference outputs from the outputs of RunKernel().
   std::vector<Tensor> WithoutReferences(std::vector<Tensor> outputs) const;
   absl::StatusOr<std::unique_ptr<OpKernel>> CreateKernel();
   absl::StatusOr<std::vector<Tensor>> KnownInputs(bool copies) const;
-  // Returns the outputs, with the values of references, and the values of the variables.
+  // Returns the outputs, including the values of reference outputs, and then the values of the
+  // variables.
   absl::StatusOr<std::vector<Tensor>> RunKernel(const OpKernel& kernel, int threads,
                                                 std::vector<Tensor> inputs);
   absl::StatusOr<std::vector<PartialTensorShape>> CallShapeFn(const Knowledge& knowledge);
@@ -185,13 +186,13 @@ class OpTester {
   const Registry* registry_;
   std::unique_ptr<NodeDef> node_;
   std::vector<InputInfo> inputs_;
-  // The first error of an input.
+  // The first error of any input.
   absl::Status status_;
   const OpRegistration* op_ = nullptr;
   DataTypeVector input_types_;
   DataTypeVector output_types_;
   bool shape_is_data_ = false;
-  RunStop* stop_ = nullptr;
+  StopToken* stop_ = nullptr;
 };
 
 }  // namespace testing

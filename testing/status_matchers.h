@@ -1,4 +1,5 @@
-// GoogleTest matchers for absl::Status and absl::StatusOr, with the names of Abseil's later ones:
+// GoogleTest matchers for absl::Status and absl::StatusOr, named like the matchers in later
+// versions of Abseil:
 //
 //   EXPECT_THAT(Load(path), IsOk());
 //   EXPECT_THAT(Load(path), IsOkAndHolds(3));
@@ -22,7 +23,7 @@
 namespace gradflow {
 namespace testing {
 
-// The matcher of IsOk and StatusIs. Not a template, to save compile time in every test.
+// The matcher of IsOk and StatusIs. It is not a template, to save compile time in every test.
 class StatusMatcher {
  public:
   // Required by GoogleTest.
@@ -52,13 +53,13 @@ class StatusMatcher {
 inline StatusMatcher IsOk() { return StatusMatcher(absl::StatusCode::kOk); }
 // Matches a Status or StatusOr with code `code`.
 inline StatusMatcher StatusIs(absl::StatusCode code) { return StatusMatcher(code); }
-// Matches a Status or StatusOr with code `code` whose message equals, or matches, `message`.
+// Matches a Status or StatusOr with code `code` and a message that equals or matches `message`.
 inline StatusMatcher StatusIs(absl::StatusCode code,
                               ::testing::Matcher<const std::string&> message) {
   return StatusMatcher(code, std::move(message));
 }
 
-// Matches a StatusOr whose value equals, or matches, `value`.
+// Matches a StatusOr whose value equals or matches `value`.
 MATCHER_P(IsOkAndHolds, value,
           "is OK and holds a value that " +
               ::testing::DescribeMatcher<typename std::decay_t<arg_type>::value_type>(value,

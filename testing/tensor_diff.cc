@@ -12,18 +12,20 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/resource_handle.h"
+#include "gradflow/core/tensor_list.h"
+#include "gradflow/core/variant.h"
 
 namespace gradflow {
 namespace testing {
 namespace {
 
-// Returns the shortest text that parses to the same number of the type.
+// Returns the shortest text that parses to the same number of type T.
 template <typename T>
 std::string NumberText(T value) {
   std::array<char, 64> text{};
   std::to_chars_result result{};
   if constexpr (std::is_same_v<T, half> || std::is_same_v<T, bfloat16>) {
-    // Five significant digits distinguish all values. Omits trailing zeros.
+    // Five significant digits distinguish all values of the type. Omits trailing zeros.
     result = std::to_chars(text.data(), text.data() + text.size(), static_cast<float>(value),
                            std::chars_format::general, 5);
   } else {
@@ -32,7 +34,7 @@ std::string NumberText(T value) {
   return std::string(text.data(), result.ptr);
 }
 
-// Maps adjacent numbers of the type to adjacent integers, and both zeros to 0.
+// Maps adjacent numbers of type T to adjacent integers, and both zeros to 0.
 template <typename T>
 int64_t Ordinal(T value) {
   using Bits = std::conditional_t<sizeof(T) == 2, int16_t,
@@ -50,7 +52,7 @@ uint64_t IntegerDistance(T a, T b) {
                : static_cast<uint64_t>(b) - static_cast<uint64_t>(a);
 }
 
-// Returns the distance in units in the last place. REQUIRES: both are finite
+// Returns the distance in units in the last place. REQUIRES: both numbers are finite
 template <typename T>
 uint64_t UlpDistance(T a, T b) {
   return IntegerDistance(Ordinal(a), Ordinal(b));
@@ -65,7 +67,8 @@ bool SameBits(const T& a, const T& b) {
   return std::memcmp(&a, &b, sizeof(T)) == 0;
 }
 
-// Returns true if a part of an element (the whole, unless it is complex) is within the tolerance.
+// Returns true if a part of an element is within the tolerance. Only complex elements have two
+// parts.
 template <typename T>
 bool IsClose(T actual, T expected, const Tolerance& tolerance) {
   if (SameBits(actual, expected)) return true;
@@ -106,7 +109,7 @@ std::optional<DistanceOf<T>> Distance(T actual, T expected) {
   return std::nullopt;
 }
 
-// A bool in a tensor, which may be a byte other than 0 and 1.
+// A bool in a tensor. It may be a byte other than 0 and 1.
 struct BoolByte {
   uint8_t value;
 };
@@ -139,7 +142,7 @@ std::string DistanceText(T actual, T expected) {
   }
 }
 
-// Returns "[0,2]"; "" for the element of a scalar.
+// Returns an index such as "[0,2]"; "" for the element of a scalar.
 std::string IndexText(const TensorShape& shape, int64_t position) {
   if (shape.dims() == 0) return "";
   std::vector<int64_t> index(shape.dims());
@@ -152,11 +155,11 @@ std::string IndexText(const TensorShape& shape, int64_t position) {
   return text + "]";
 }
 
-// Compares elements of kParts parts each.
+// Compares elements that have kParts parts each.
 template <typename T, int kParts>
-class Comparison {
+class ElementComparison {
  public:
-  Comparison(const T* actual, const T* expected, const TensorShape& shape)
+  ElementComparison(const T* actual, const T* expected, const TensorShape& shape)
       : actual_(actual), expected_(expected), shape_(shape) {}
 
   void Run(const Tolerance& tolerance, int max_elements, TensorDiff* diff) const {
@@ -222,7 +225,7 @@ std::string Counted(const TensorDiff& diff) {
                       diff.differing == 1 ? "differs" : "differ");
 }
 
-// Returns the elements, each after `separator`.
+// Returns the elements, each preceded by `separator`.
 std::string Elements(const TensorDiff& diff, const std::string& separator) {
   std::string text;
   for (const TensorDiff::Element& element : diff.first) {
@@ -280,6 +283,47 @@ std::string TensorDiff::Text() const {
   return absl::StrCat(Counted(*this), Elements(*this, "\n  "));
 }
 
+namespace {
+
+// Returns a text that describes the difference of two variants, or "" if they are equal. `what`
+// names the variants. Lists in lists recurse.
+std::string DiffVariants(const Variant& actual, const Variant& expected, const Tolerance& tolerance,
+                         const std::string& what) {
+  const auto* const list = actual.get<TensorList>();
+  const auto* const expected_list = expected.get<TensorList>();
+  if (list == nullptr || expected_list == nullptr) {
+    VariantTensorData data;
+    VariantTensorData expected_data;
+    actual.Encode(&data);
+    expected.Encode(&expected_data);
+    if (data.SerializeAsString() == expected_data.SerializeAsString()) return "";
+    return absl::StrCat(what, " is ", actual.DebugString(), ", expected ", expected.DebugString());
+  }
+  if (list->identity() == expected_list->identity()) return "";
+  if (list->element_dtype() != expected_list->element_dtype() ||
+      list->element_shape() != expected_list->element_shape() ||
+      list->max_num_elements() != expected_list->max_num_elements() ||
+      list->size() != expected_list->size()) {
+    return absl::StrCat(what, " is a list of ", list->DebugString(), " and shape ",
+                        list->element_shape().DebugString(), ", expected ",
+                        expected_list->DebugString(), " and shape ",
+                        expected_list->element_shape().DebugString());
+  }
+  for (int64_t i = 0; i < list->size(); ++i) {
+    if (!list->IsSet(i) && !expected_list->IsSet(i)) continue;
+    const std::string name = absl::StrCat("item ", i, " of ", what);
+    if (!list->IsSet(i) || !expected_list->IsSet(i)) {
+      return absl::StrCat(name, " is ", list->IsSet(i) ? "" : "not ", "set");
+    }
+    const TensorDiff diff =
+        DiffTensors(list->elements()[i], expected_list->elements()[i], tolerance);
+    if (!diff.ok()) return absl::StrCat(name, ": ", diff.Line());
+  }
+  return "";
+}
+
+}  // namespace
+
 TensorDiff DiffTensors(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance,
                        int max_elements) {
   TensorDiff diff;
@@ -310,19 +354,28 @@ TensorDiff DiffTensors(const Tensor& actual, const Tensor& expected, const Toler
     }
     return diff;
   }
+  if (actual.dtype() == DT_VARIANT) {
+    const auto variants = actual.span<Variant>();
+    for (size_t i = 0; i < variants.size() && diff.mismatch.empty(); ++i) {
+      diff.mismatch = DiffVariants(variants[i], expected.span<Variant>()[i], tolerance,
+                                   absl::StrCat("element ", i));
+    }
+    return diff;
+  }
   const bool known = DispatchType(TensorTypeList(), actual.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (kIsComplex<T>) {
       using Part = typename T::value_type;
-      Comparison<Part, 2>(static_cast<const Part*>(actual.raw_data()),
-                          static_cast<const Part*>(expected.raw_data()), actual.shape())
+      ElementComparison<Part, 2>(static_cast<const Part*>(actual.raw_data()),
+                                 static_cast<const Part*>(expected.raw_data()), actual.shape())
           .Run(tolerance, max_elements, &diff);
     } else if constexpr (std::is_same_v<T, bool>) {
-      Comparison<BoolByte, 1>(static_cast<const BoolByte*>(actual.raw_data()),
-                              static_cast<const BoolByte*>(expected.raw_data()), actual.shape())
+      ElementComparison<BoolByte, 1>(static_cast<const BoolByte*>(actual.raw_data()),
+                                     static_cast<const BoolByte*>(expected.raw_data()),
+                                     actual.shape())
           .Run(tolerance, max_elements, &diff);
     } else {
-      Comparison<T, 1>(actual.flat<T>().data(), expected.flat<T>().data(), actual.shape())
+      ElementComparison<T, 1>(actual.flat<T>().data(), expected.flat<T>().data(), actual.shape())
           .Run(tolerance, max_elements, &diff);
     }
   });

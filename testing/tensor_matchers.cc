@@ -3,7 +3,7 @@
 namespace gradflow {
 namespace {
 
-// Number of values in messages.
+// The number of values in messages.
 constexpr int64_t kPrintedValues = 20;
 
 }  // namespace

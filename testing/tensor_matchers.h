@@ -1,4 +1,4 @@
-// GoogleTest matchers for tensors, and for a StatusOr of one:
+// GoogleTest matchers for Tensor and absl::StatusOr<Tensor>:
 //
 //   EXPECT_THAT(y, TensorEq(AsTensor<float>({1, 2})));
 //   EXPECT_THAT(session.Fetch("y"), TensorNear(expected));           // default for the type
@@ -65,7 +65,7 @@ class TensorMatcher {
 inline TensorMatcher TensorEq(const Tensor& expected) {
   return TensorMatcher(expected, Tolerance::Exact());
 }
-// Matches a tensor with the same type and shape and each element within the tolerance. Infinities
+// Matches a tensor with the same type and shape whose elements are within the tolerance. Infinities
 // and NaNs must be equal.
 inline TensorMatcher TensorNear(const Tensor& expected, const Tolerance& tolerance) {
   return TensorMatcher(expected, tolerance);
@@ -103,8 +103,8 @@ class ShapeMatcher {
  private:
   std::string text_;
 };
-// Matches a TensorShape or PartialTensorShape, or a StatusOr of one, whose DebugString() is `text`:
-// "[2,?]", "<unknown>".
+// Matches a TensorShape, a PartialTensorShape or a StatusOr of either, if its DebugString() is
+// `text`: "[2,?]", "<unknown>".
 inline ShapeMatcher ShapeIs(absl::string_view text) { return ShapeMatcher(text); }
 
 }  // namespace testing

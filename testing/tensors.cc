@@ -27,7 +27,7 @@ template <typename T>
 T NearestInteger(double value) {
   using Limits = std::numeric_limits<T>;
   const double rounded = std::round(value);
-  // Doubles represent 2^digits; the maximum itself they may not.
+  // Doubles can represent 2^digits, but perhaps not the maximum itself.
   if (rounded >= std::ldexp(1.0, Limits::digits)) return Limits::max();
   return rounded > static_cast<double>(Limits::min()) ? static_cast<T>(rounded) : Limits::min();
 }
@@ -94,7 +94,7 @@ const DataTypeVector& TensorTypes() {
   static const auto* types = [] {
     auto* result = new DataTypeVector;
     for (const DataType dtype : AllDataTypes()) {
-      if (DataTypeCanBeTensor(dtype)) result->push_back(dtype);
+      if (DataTypeIsPlainBytes(dtype) || dtype == DT_STRING) result->push_back(dtype);
     }
     return result;
   }();

@@ -1,4 +1,4 @@
-// Tensors for tests: from literals, ascending, and deterministic random tensors.
+// Tensors for tests: tensors from literals, ascending tensors, and deterministic random tensors.
 #ifndef GRADFLOW_TESTING_TENSORS_H_
 #define GRADFLOW_TESTING_TENSORS_H_
 
@@ -61,11 +61,11 @@ Tensor Iota(const TensorShape& shape, int64_t start = 0) {
 
 // A distribution of random elements. Integers are rounded to nearest and clamped to their type.
 struct Distribution {
-  // The default is uniform in [-1, 1); from -10 to 10 for signed and from 0 to 10 for unsigned
-  // integers.
+  // The default is uniform in [-1, 1). For integers, it is from -10 to 10 (signed) or from 0 to 10
+  // (unsigned).
   enum class Kind { kDefault, kUniform, kNormal };
   Kind kind = Kind::kDefault;
-  // The bounds of a uniform distribution; the mean and stddev of a normal one.
+  // The bounds of a uniform distribution; the mean and stddev of a normal distribution.
   double a = -1;
   double b = 1;
 };
@@ -77,17 +77,17 @@ inline Distribution Normal(double mean, double stddev) {
   return {Distribution::Kind::kNormal, mean, stddev};
 }
 
-// Returns a random tensor that depends on the arguments alone, on every platform.
+// Returns a random tensor that depends only on the arguments, on every platform.
 // REQUIRES: `dtype` is numeric or bool
 Tensor RandomTensor(DataType dtype, const TensorShape& shape,
                     const Distribution& distribution = Distribution(), uint32_t seed = 1);
-// Returns a random tensor, uniform in [low, high).
+// Returns a random tensor with elements uniform in [low, high).
 inline Tensor RandomTensor(DataType dtype, const TensorShape& shape, double low, double high = 1,
                            uint32_t seed = 1) {
   return RandomTensor(dtype, shape, Uniform(low, high), seed);
 }
 
-// Returns a tensor of any type with distinct elements, as far as the type has enough values.
+// Returns a tensor of any type. Its elements are distinct if the type has enough values.
 Tensor DistinctTensor(DataType dtype, const TensorShape& shape);
 // Returns all types that tensors can have.
 const DataTypeVector& TensorTypes();

@@ -1,4 +1,4 @@
-// Watchdog: closes a session at a deadline, also while it plans.
+// Watchdog: closes a session at a deadline, even during planning.
 #ifndef GRADFLOW_TESTING_WATCHDOG_H_
 #define GRADFLOW_TESTING_WATCHDOG_H_
 
@@ -17,7 +17,7 @@ class Watchdog {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // Borrows the session. Does nothing if there is no deadline.
+  // Borrows the session. Does nothing if `deadline` is Clock::time_point::max().
   Watchdog(Session* session, Clock::time_point deadline) {
     if (deadline == Clock::time_point::max()) return;
     thread_ = std::thread([this, session, deadline] {
@@ -38,7 +38,8 @@ class Watchdog {
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  // Returns `status`, or DEADLINE_EXCEEDED if it is the error of a session that this has closed.
+  // Returns `status`, or DEADLINE_EXCEEDED if `status` is the error of a session that the watchdog
+  // closed.
   absl::Status Explain(absl::Status status) const {
     if (!absl::IsCancelled(status) || !has_closed_) return status;
     return DeadlineError();

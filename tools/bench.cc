@@ -26,8 +26,8 @@ namespace gradflow::tools {
 
 namespace {
 
-// Returns the times of the runs after warm-up, in milliseconds. Stores the allocator's statistics
-// at their start in *before.
+// Returns the times of the runs after warm-up, in milliseconds. Stores the statistics of the
+// session's memory at the end of the warm-up in *before.
 absl::StatusOr<std::vector<double>> TimeRuns(const LoadedGraph& loaded, const BenchFlags& flags,
                                              PoolAllocator::Stats* before) {
   // The first runs make the plan, fill the buffer pool and start the threads.
@@ -51,7 +51,7 @@ absl::StatusOr<std::vector<double>> TimeRuns(const LoadedGraph& loaded, const Be
   return times;
 }
 
-// Runs the graph once more, traced, and writes the page.
+// Runs the graph once more with a trace, and writes the page.
 absl::Status WriteReport(const LoadedGraph& loaded, const BenchFlags& flags) {
   GRADFLOW_ASSIGN_OR_RETURN(const GraphLimits limits, MakeGraphLimits(flags.graph.graph_limits));
   const AnalyzedGraph graph = AnalyzeGraph(loaded.graph, limits);

@@ -1,4 +1,5 @@
-// gradflow checkpoint: lists the tensors of a checkpoint, takes one out, or compares two.
+// gradflow checkpoint: lists the tensors of a checkpoint, writes one tensor, or compares two
+// checkpoints.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -50,7 +51,7 @@ std::string Difference(const Tensor& a, const Tensor& b) {
     double distance = 0;
     if (a.dtype() == DT_FLOAT) distance = double{a.flat<float>()(i)} - b.flat<float>()(i);
     if (a.dtype() == DT_DOUBLE) distance = a.flat<double>()(i) - b.flat<double>()(i);
-    // Keeps a NaN.
+    // Once `most` is NaN, it stays NaN.
     if (!std::isnan(most) && !(std::abs(distance) <= most)) most = std::abs(distance);
   }
   std::string text = absl::StrCat(differ, " of ", a.NumElements(), " elements differ");

@@ -1,5 +1,5 @@
-// Shared code of `gradflow checkpoint`, `freeze` and `--checkpoint`: finding a checkpoint, and the
-// variables of a graph.
+// Code for `gradflow checkpoint`, `freeze` and `--checkpoint`: finds checkpoints, and the variables
+// of a graph.
 #ifndef GRADFLOW_TOOLS_CHECKPOINTS_H_
 #define GRADFLOW_TOOLS_CHECKPOINTS_H_
 
@@ -16,18 +16,18 @@
 
 namespace gradflow::tools {
 
-// Opens the checkpoint that an argument names: a prefix ("model/ckpt-5"), its index file, or a
-// folder, for the latest one. Charges its index to the allocator.
+// Opens the checkpoint that an argument names: a prefix ("model/ckpt-5"), an index file, or a
+// folder, which stands for its latest checkpoint. Charges the index to the allocator.
 absl::StatusOr<Checkpoint> OpenCheckpoint(
     const std::string& argument, const std::shared_ptr<Allocator>& allocator = SystemAllocator());
 
-// A node that stands for a variable.
+// A node that creates a variable.
 struct VariableNode {
-  // The name of the node, which is not that of the variable if it has a shared_name.
+  // The name of the node. The name of the variable differs if there is a shared_name.
   std::string node;
   training::VariableInfo info;
 };
-// Returns true, and stores the variable, if the node is one.
+// Returns true and stores the variable if the node creates a variable.
 bool IsVariable(const NodeDef& node, VariableNode* variable);
 
 // Reads the value of a variable. INVALID_ARGUMENT if it has another type or shape; NOT_FOUND if

@@ -33,9 +33,9 @@ std::string ShapeOf(const TensorDescription& tensor) {
 int64_t Start(const NodeExecStats& node) { return node.all_start_nanos(); }
 int64_t End(const NodeExecStats& node) { return Start(node) + node.all_end_rel_nanos(); }
 
-class Writer {
+class ChromeTraceWriter {
  public:
-  Writer(const StepStats& stats, const GraphDef& graph, std::vector<TracePhase> phases)
+  ChromeTraceWriter(const StepStats& stats, const GraphDef& graph, std::vector<TracePhase> phases)
       : phases_(std::move(phases)) {
     for (const NodeDef& node : graph.node()) defs_[node.name()] = &node;
     for (const DeviceStepStats& device : stats.dev_stats()) {
@@ -130,14 +130,14 @@ class Writer {
       const absl::StatusOr<TensorId> id = ParseTensorId(input);
       if (!id.ok() || id->IsControl()) continue;
       const auto maker = by_name_.find(std::string(id->node));
-      // No arrow if the producer was fed, or eliminated as a common subexpression.
+      // There is no arrow if the producer was fed, or eliminated as a common subexpression.
       if (maker == by_name_.end() || End(*maker->second) > Start(node)) continue;
       // Arrows must start within an event, and the end of an event is exclusive.
       const int64_t from = std::max(Start(*maker->second), End(*maker->second) - 1);
       ++arrows_;
       events_.Add(ArrowEnd("s", input, maker->second->thread_id(), from));
       Json end = ArrowEnd("f", input, node.thread_id(), Start(node));
-      // Binds it to the event that encloses it.
+      // Binds the arrow to the event that encloses its end.
       end["bp"] = "e";
       events_.Add(end);
     }
@@ -164,7 +164,7 @@ class Writer {
 
 std::string ChromeTrace(const StepStats& stats, const GraphDef& graph,
                         std::vector<TracePhase> phases) {
-  return Writer(stats, graph, std::move(phases)).Write();
+  return ChromeTraceWriter(stats, graph, std::move(phases)).Write();
 }
 
 }  // namespace gradflow::tools

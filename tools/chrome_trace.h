@@ -19,10 +19,10 @@ struct TracePhase {
   int64_t end;
 };
 
-// Returns JSON in the Chrome trace format: a row per thread, with a complete event per node and, on
-// the caller's row, per phase; and an arrow per edge of `graph` between executed nodes. Times are
-// relative to the earliest event. Extends phases over events that they overlap partially, so that
-// events nest.
+// Returns JSON in the Chrome trace format. There is a row per thread with a complete event ("X")
+// for each node; the row of the calling thread also has an event for each phase. An arrow stands
+// for each data edge of `graph` between executed nodes. Times are relative to the earliest event.
+// Extends phases over events that they overlap partially, so that events nest.
 std::string ChromeTrace(const StepStats& stats, const GraphDef& graph,
                         std::vector<TracePhase> phases);
 

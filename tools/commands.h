@@ -15,13 +15,18 @@ namespace gradflow::tools {
 
 // Flags shared by `run` and `bench`: a graph, its feeds, fetches and targets, and limits.
 struct GraphFlags {
+  // A GraphDef file or the folder of a SavedModel.
   std::string graph;
-  // The checkpoint that gives variables their values; empty for none.
+  // The tags of the graph of a SavedModel, separated by commas; empty for the usual graph.
+  std::string tag;
+  // The signature of a SavedModel whose names feeds and fetches use; empty for the usual signature.
+  std::string signature;
+  // The checkpoint with the values of variables; empty for no checkpoint.
   std::string checkpoint;
-  // NAME=FILE.npy
+  // NAME=FILE.npy: a tensor and the file with its value.
   std::vector<std::string> feeds;
-  // NAME or NAME=FILE.npy. Without fetches and targets, fetches every output that no node of the
-  // graph uses.
+  // NAME or NAME=FILE.npy; without a file, the tensor is printed. Without fetches and targets,
+  // fetches every output that no node of the graph uses.
   std::vector<std::string> fetches;
   std::vector<std::string> targets;
   // Number of threads; 0 for all cores.
@@ -32,6 +37,8 @@ struct GraphFlags {
   std::vector<std::string> graph_limits;
   // SessionOptions::fold_batch_norms.
   bool fast = false;
+  // SessionOptions::integer_inference.
+  bool int8 = false;
   FileFlags files;
   // SessionOptions::raw_prints.
   bool raw_prints = false;
@@ -41,11 +48,11 @@ struct RunFlags {
   GraphFlags graph;
   // 0 for no limit.
   double timeout_seconds = 0;
-  // Path of the trace to write; empty for none.
+  // Path of the trace to write; empty to write no trace.
   std::string trace;
-  // Path of the page to write; empty for none.
+  // Path of the page to write; empty to write no page.
   std::string report;
-  // The outputs whose values the page has: "outputs", "all" or a regular expression.
+  // The outputs whose values the page shows: "outputs", "all" or a regular expression.
   std::string report_tensors = "outputs";
 };
 
@@ -54,15 +61,19 @@ struct BenchFlags {
   int repeat = 100;
   bool json = false;
   bool progress = false;
-  // Path of the page of one more run; empty for none.
+  // Path of the page of an additional run; empty to write no page.
   std::string report;
 };
 
 struct InspectFlags {
+  // These members are described at GraphFlags.
   std::string graph;
-  // Lists what the passes of a plan do, of one with `fast` if that is set.
+  std::string tag;
+  // Lists the changes that the passes of a plan make.
   bool plan = false;
+  // Includes the passes of `run --fast` and `run --int8`.
   bool fast = false;
+  bool int8 = false;
   CommandLimits limits;
   // See GraphFlags.
   std::vector<std::string> graph_limits;
@@ -70,6 +81,8 @@ struct InspectFlags {
 
 struct ConvertFlags {
   std::string from;
+  // See GraphFlags.
+  std::string tag;
   std::string to;
   CommandLimits limits;
   // See GraphFlags.
@@ -77,21 +90,39 @@ struct ConvertFlags {
 };
 
 struct GradientsFlags {
+  // These members are described at GraphFlags.
   std::string graph;
+  std::string tag;
   // The tensor that is differentiated.
   std::string of;
   // Names separated by commas, "variables" or "placeholders".
   std::string wrt = "placeholders";
   std::string output;
-  // NAME=FILE.npy: feeds with which the gradients are compared with differences; empty to not
-  // compare.
+  // NAME=FILE.npy: feeds for comparing the gradients with finite differences. If empty, nothing is
+  // compared.
   std::vector<std::string> check;
   // GradientBuildOptions::automatic_checkpoints.
   bool recompute = false;
-  // The limit on memory applies to the tensors of `check` as well.
+  // The memory limit also applies to the tensors of `check`.
   CommandLimits limits;
-  // Rights of the runs of `check`.
+  // File access of the runs of `check`.
   FileFlags files;
+  // See GraphFlags.
+  std::vector<std::string> graph_limits;
+};
+
+struct QuantizeFlags {
+  // These members are described at GraphFlags.
+  std::string graph;
+  std::string tag;
+  // The feeds of each calibration run: NAME=FILE.npy, separated by commas.
+  std::vector<std::string> data;
+  // "min-max", "moving-average" or "percentile".
+  std::string method = "min-max";
+  // The percentage of numbers within the ranges of the method "percentile".
+  double percentile = 99.99;
+  std::string output;
+  CommandLimits limits;
   // See GraphFlags.
   std::vector<std::string> graph_limits;
 };
@@ -99,19 +130,23 @@ struct GradientsFlags {
 struct CheckpointFlags {
   // A prefix, an index file or a folder.
   std::string checkpoint;
-  // The tensor to take out, and the file for it; empty to list all, or to print it.
+  // The tensor to print or write; empty to list all tensors.
   std::string tensor;
+  // The file for the tensor; empty to print the tensor.
   std::string output;
-  // The checkpoint to compare with; empty for none.
+  // The checkpoint to compare with; empty to compare nothing.
   std::string diff;
   CommandLimits limits;
 };
 
 struct FreezeFlags {
+  // These members are described at GraphFlags.
   std::string graph;
-  // See CheckpointFlags.
+  std::string tag;
+  std::string signature;
+  // See CheckpointFlags. Empty for a SavedModel.
   std::string checkpoint;
-  // Names separated by commas.
+  // Names separated by commas. Empty for all outputs of the signature of a SavedModel.
   std::string outputs;
   std::string output;
   CommandLimits limits;
@@ -122,17 +157,19 @@ struct FreezeFlags {
 struct OpsFlags {
   // "text" or "pbtxt".
   std::string format = "text";
-  // The op to describe; empty for all.
+  // The op to describe; empty to list all ops.
   std::string name;
-  // A graph whose ops to list; empty for the registered ops.
+  // Lists the ops of this graph; empty for the registered ops.
   std::string of;
 };
 
 struct ViewFlags {
+  // These members are described at GraphFlags.
   std::string graph;
-  // Path of the page, .html, or of the text for Graphviz, .dot or .gv.
+  std::string tag;
+  // Path of the page (.html), or of the text for Graphviz (.dot or .gv).
   std::string output;
-  // The graph to compare with; empty for none.
+  // The graph to compare with; empty to compare nothing.
   std::string diff;
   CommandLimits limits;
   // See GraphFlags.
@@ -140,18 +177,20 @@ struct ViewFlags {
 };
 
 struct EditFlags {
-  // Empty for a new graph.
+  // A file or the folder of a SavedModel; empty for a new graph.
   std::string graph;
+  // The tags of the graph of a SavedModel, separated by commas.
+  std::string tag;
   // Path of a page that edits without a server; empty to serve.
   std::string output;
   // 0 for any free port.
   int port = 0;
-  // See GraphFlags. They limit runs of the editor.
+  // See GraphFlags. These members limit runs of the editor.
   int threads = 0;
   int64_t memory_limit = int64_t{4} << 30;
-  // Limit on the time of a run; 0 for none.
+  // Limit on the time of a run; 0 for no limit.
   double timeout_seconds = 60;
-  // Rights of runs.
+  // File access of runs.
   FileFlags files;
   std::vector<std::string> graph_limits;
 };
@@ -160,6 +199,7 @@ absl::Status RunCommand(const RunFlags& flags, std::ostream& out);
 absl::Status BenchCommand(const BenchFlags& flags, std::ostream& out);
 absl::Status InspectCommand(const InspectFlags& flags, std::ostream& out);
 absl::Status CheckpointCommand(const CheckpointFlags& flags, std::ostream& out);
+absl::Status QuantizeCommand(const QuantizeFlags& flags, std::ostream& out);
 absl::Status FreezeCommand(const FreezeFlags& flags, std::ostream& out);
 absl::Status GradientsCommand(const GradientsFlags& flags, std::ostream& out);
 absl::Status OpsCommand(const OpsFlags& flags, std::ostream& out);

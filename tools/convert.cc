@@ -12,6 +12,7 @@
 #include "tools/commands.h"
 #include "tools/edit/cpp_writer.h"
 #include "tools/graph_limits.h"
+#include "tools/models.h"
 #include "tools/names.h"
 
 namespace gradflow::tools {
@@ -20,7 +21,7 @@ namespace gradflow::tools {
 absl::Status ConvertCommand(const ConvertFlags& flags) {
   GRADFLOW_ASSIGN_OR_RETURN(const GraphLimits limits,
                             MakeGraphLimits(flags.graph_limits, flags.limits));
-  GRADFLOW_ASSIGN_OR_RETURN(const GraphDef graph, ReadGraphDef(flags.from, limits));
+  GRADFLOW_ASSIGN_OR_RETURN(const GraphDef graph, ReadModelGraph(flags.from, flags.tag, limits));
   if (absl::EndsWith(flags.to, ".cc")) {
     GRADFLOW_ASSIGN_OR_RETURN(const std::string program,
                               CppProgram(graph, FileName(flags.from), limits));

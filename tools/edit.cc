@@ -1,4 +1,5 @@
-// gradflow edit: serves a page that edits and runs a graph, or writes one that edits it.
+// gradflow edit: serves a page that edits and runs a graph, or writes a page that edits the graph
+// without a server.
 #include <pthread.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/status.h"
 #include "gradflow/io/file.h"
+#include "gradflow/saved_model/reader.h"
 #include "tools/commands.h"
 #include "tools/edit/edit_api.h"
 #include "tools/edit/edit_lock.h"
@@ -29,8 +31,14 @@ absl::Status EditCommand(const EditFlags& flags, std::ostream& out) {
   options.timeout_seconds = flags.timeout_seconds;
   GRADFLOW_ASSIGN_OR_RETURN(options.file_access, MakeFileAccess(flags.files));
   GRADFLOW_ASSIGN_OR_RETURN(options.limits, MakeGraphLimits(flags.graph_limits));
-  if (!flags.graph.empty() && !absl::EndsWith(flags.graph, ".pb") &&
-      !absl::EndsWith(flags.graph, ".pbtxt")) {
+  if (MaybeSavedModelDirectory(flags.graph)) {
+    options.model = flags.graph;
+    options.tag = flags.tag;
+    options.path = SavedModelFile(flags.graph);
+  } else if (!flags.tag.empty()) {
+    return errors::InvalidArgument("--tag: '", flags.graph, "' is not a SavedModel");
+  } else if (!flags.graph.empty() && !absl::EndsWith(flags.graph, ".pb") &&
+             !absl::EndsWith(flags.graph, ".pbtxt")) {
     return errors::InvalidArgument("'", flags.graph, "' must end in .pb or .pbtxt");
   }
   GRADFLOW_ASSIGN_OR_RETURN(const std::unique_ptr<EditApi> api, EditApi::Make(options));
@@ -43,8 +51,9 @@ absl::Status EditCommand(const EditFlags& flags, std::ostream& out) {
     return errors::Prefix(absl::StrCat("'", flags.output, "': "),
                           internal::WriteFile(flags.output, {page}));
   }
-  GRADFLOW_ASSIGN_OR_RETURN(const EditLock lock, EditLock::Acquire(flags.graph));
-  // Ctrl-C and the like end the server. All threads inherit this.
+  GRADFLOW_ASSIGN_OR_RETURN(const EditLock lock, EditLock::Acquire(options.path));
+  // These signals, such as Ctrl-C, stop the server. They are blocked in this thread and in all
+  // threads that it starts, so that only `waiter` below receives them.
   sigset_t signals;
   sigemptyset(&signals);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, signal);
@@ -62,13 +71,13 @@ absl::Status EditCommand(const EditFlags& flags, std::ostream& out) {
     sigwait(&signals, &signal);
     if (is_done) return;
     server->Stop();
-    // A second signal ends what a slow request keeps.
+    // A second signal ends the process, even if a slow request is still in progress.
     sigwait(&signals, &signal);
     if (!is_done) _exit(128 + signal);
   });
   const absl::Status status = server->Serve();
   is_done = true;
-  // The waiter may wait for a signal still.
+  // The waiter may still wait for a signal.
   pthread_kill(waiter.native_handle(), SIGTERM);
   waiter.join();
   return status;

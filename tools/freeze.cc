@@ -16,20 +16,22 @@
 #include "gradflow/graph/scope.h"
 #include "gradflow/graph/tensor_id.h"
 #include "gradflow/proto/graph.pb.h"
+#include "gradflow/saved_model/loader.h"
 #include "tools/checkpoints.h"
 #include "tools/commands.h"
 #include "tools/graph_limits.h"
+#include "tools/models.h"
 
 namespace gradflow::tools {
 namespace {
 
-// The node of an input: "a", "a:1" or "^a".
+// Returns the name of the node of an input: "a", "a:1" or "^a".
 std::string NodeOf(absl::string_view input) {
   if (absl::StartsWith(input, "^")) input.remove_prefix(1);
   return std::string(input.substr(0, input.find(':')));
 }
 
-// Marks the nodes that the outputs need.
+// Returns the names of the nodes that the outputs need.
 absl::StatusOr<std::set<std::string>> Needed(const std::map<std::string, const NodeDef*>& nodes,
                                              const std::vector<std::string>& outputs) {
   std::set<std::string> needed;
@@ -51,8 +53,8 @@ absl::StatusOr<std::set<std::string>> Needed(const std::map<std::string, const N
   return needed;
 }
 
-// Returns UNIMPLEMENTED if a function that the nodes call, also by other functions, has a variable:
-// its value would have to be replaced in the body.
+// Returns UNIMPLEMENTED if a function that the needed nodes call, directly or through other
+// functions, has a variable, because only variables outside of functions are replaced.
 absl::Status CheckFunctions(const GraphDef& graph, const std::set<std::string>& needed) {
   std::map<std::string, const FunctionDef*> functions;
   for (const FunctionDef& function : graph.library().function()) {
@@ -90,7 +92,7 @@ absl::Status CheckFunctions(const GraphDef& graph, const std::set<std::string>& 
   return absl::OkStatus();
 }
 
-// Makes a constant of a variable.
+// Replaces a variable by a constant.
 void Replace(const Tensor& value, NodeDef* node) {
   node->set_op("Const");
   node->clear_input();
@@ -99,7 +101,8 @@ void Replace(const Tensor& value, NodeDef* node) {
   value.AsProtoTensorContent((*node->mutable_attr())["value"].mutable_tensor());
 }
 
-// Makes a node that reads the handle of a variable read its value.
+// Changes a node that takes the handle of a variable to a node that takes the value. Returns
+// UNIMPLEMENTED for ops that do not only read the variable.
 absl::Status ReadValue(NodeDef* node) {
   auto& attrs = *node->mutable_attr();
   const auto dtype = attrs.find("dtype");
@@ -123,12 +126,44 @@ absl::Status ReadValue(NodeDef* node) {
                                ") uses a variable; freezing takes graphs that only read them");
 }
 
+// Freezes a signature of a SavedModel.
+absl::Status FreezeSavedModel(const FreezeFlags& flags, const ImportGraphDefOptions& import,
+                              std::ostream& out) {
+  if (!flags.checkpoint.empty()) {
+    return errors::InvalidArgument("'", flags.checkpoint,
+                                   "': a SavedModel has its own variables; expected no checkpoint");
+  }
+  GRADFLOW_ASSIGN_OR_RETURN(FrozenModel model,
+                            FreezeModel(flags.graph, flags.tag, flags.signature, flags.outputs,
+                                        /*keep_variables=*/false, import.limits));
+  GRADFLOW_RETURN_IF_ERROR(WriteGraphDef(flags.output, model.graph));
+  out << model.graph.node_size() << " nodes, " << model.graph.library().function_size()
+      << " functions, " << model.num_variables << " variables\n";
+  for (const auto& [what, tensors] :
+       {std::pair("input", &model.inputs), std::pair("output", &model.outputs)}) {
+    for (const SignatureTensor& tensor : *tensors) {
+      out << what << " " << errors::Printable(tensor.name) << ": "
+          << errors::Printable(tensor.tensor_name) << "\n";
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status FreezeCommand(const FreezeFlags& flags, std::ostream& out) {
   ImportGraphDefOptions import;
   GRADFLOW_ASSIGN_OR_RETURN(import.limits, MakeGraphLimits(flags.graph_limits, flags.limits));
+  if (MaybeSavedModelDirectory(flags.graph)) return FreezeSavedModel(flags, import, out);
+  for (const auto& [flag, value] :
+       {std::pair("--tag", &flags.tag), std::pair("--signature", &flags.signature)}) {
+    if (value->empty()) continue;
+    return errors::InvalidArgument(flag, ": '", flags.graph, "' is not a SavedModel");
+  }
   GRADFLOW_ASSIGN_OR_RETURN(const GraphDef graph, ReadGraphDef(flags.graph, import.limits));
+  if (flags.checkpoint.empty() || flags.outputs.empty()) {
+    return errors::InvalidArgument("freezing a graph needs a checkpoint and --outputs");
+  }
   const std::shared_ptr<Allocator> allocator = LimitedAllocator(flags.limits);
   GRADFLOW_ASSIGN_OR_RETURN(const Checkpoint checkpoint,
                             OpenCheckpoint(flags.checkpoint, allocator));
@@ -161,7 +196,7 @@ absl::Status FreezeCommand(const FreezeFlags& flags, std::ostream& out) {
       break;
     }
   }
-  // Checks the result, in which assignments of variables have no place any more.
+  // Checks the result. For example, it cannot contain assignments of variables.
   const Scope scope = Scope::NewRootScope();
   if (const absl::Status status = ImportGraphDef(import, frozen, scope.graph()); !status.ok()) {
     return errors::Prefix("the frozen graph cannot run: ", status);

@@ -2,7 +2,7 @@
 //
 // Generates the C++ wrapper classes of a plugin's ops into output_dir: one header and one source
 // per group. Programs include the headers from include_dir. The CMake function
-// gradflow_generate_ops() runs it.
+// gradflow_generate_ops() runs this program.
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -17,14 +17,14 @@
 
 namespace {
 
-struct Flags {
+struct GeneratorFlags {
   std::string plugin;
   std::string output_dir;
   std::string include_dir;
   std::vector<std::string> groups;
 };
 
-absl::Status Run(const Flags& flags) {
+absl::Status Run(const GeneratorFlags& flags) {
   gradflow::Registry registry;
   gradflow::RegisterStandardOps(registry);
   GRADFLOW_RETURN_IF_ERROR(gradflow::LoadLibrary(flags.plugin, registry));
@@ -35,7 +35,7 @@ absl::Status Run(const Flags& flags) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Flags flags;
+  GeneratorFlags flags;
   for (int i = 1; i < argc; ++i) {
     absl::string_view arg = argv[i];
     if (absl::ConsumePrefix(&arg, "--plugin=")) {

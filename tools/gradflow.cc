@@ -60,7 +60,7 @@ CLI::Validator IntegerUpTo(int64_t min, int64_t max) {
   });
   return validator;
 }
-// The largest tolerance of an option: any finite one would do, but help texts print it.
+// The largest tolerance of an option. Any finite limit would do, but help texts print it.
 constexpr double kMaxTolerance = 1e300;
 constexpr int64_t kMaxInt = std::numeric_limits<int>::max();
 constexpr int64_t kMaxInt64 = std::numeric_limits<int64_t>::max();
@@ -71,7 +71,7 @@ void AddGraphLimitFlag(CLI::App* command, std::vector<std::string>* limits) {
       ->allow_extra_args(false);
 }
 
-// The limits of commands that run no graph.
+// Adds the options of CommandLimits.
 void AddLimitFlags(CLI::App* command, CommandLimits* limits) {
   command->add_option("--timeout", limits->timeout_seconds, "Time limit; 0: no limit")
       ->option_text("SECONDS")
@@ -96,12 +96,30 @@ void AddFileFlags(CLI::App* command, FileFlags* files) {
       ->allow_extra_args(false);
 }
 
-void AddGraphFlags(CLI::App* command, GraphFlags* flags) {
-  command->add_option("graph", flags->graph, "GraphDef, binary or text")
+void AddTagFlag(CLI::App* command, std::string* tag) {
+  command->add_option("--tag", *tag, "Tags of the graph of a SavedModel; default: serve")
+      ->option_text("TAG,...");
+}
+
+// Adds the argument MODEL.
+void AddModelArgument(CLI::App* command, std::string* model, std::string* tag) {
+  command->add_option("model", *model, "GraphDef, binary or text, or the folder of a SavedModel")
       ->required()
-      ->option_text("GRAPH");
+      ->option_text("MODEL");
+  AddTagFlag(command, tag);
+}
+
+void AddSignatureFlag(CLI::App* command, std::string* signature) {
   command
-      ->add_option("--checkpoint", flags->checkpoint, "Give variables their values in a checkpoint")
+      ->add_option("--signature", *signature,
+                   "Signature of a SavedModel whose names are used; default: serving_default")
+      ->option_text("NAME");
+}
+
+void AddGraphFlags(CLI::App* command, GraphFlags* flags) {
+  AddModelArgument(command, &flags->graph, &flags->tag);
+  AddSignatureFlag(command, &flags->signature);
+  command->add_option("--checkpoint", flags->checkpoint, "Read the values of variables")
       ->option_text("CKPT");
   command->add_option("--feed", flags->feeds, "Feed a tensor from a file")
       ->option_text("NAME=FILE.npy")
@@ -120,8 +138,10 @@ void AddGraphFlags(CLI::App* command, GraphFlags* flags) {
       ->option_text("BYTES")
       ->check(IntegerUpTo(0, kMaxInt64));
   command->add_flag("--fast", flags->fast,
-                    "Fold batch normalization into weights, and lay out images as convolutions are "
-                    "fastest; changes the last bits of results, and rectifiers may hide NaN");
+                    "Fold batch normalization into weights, and use the blocked layout for images; "
+                    "changes the last bits of results, and ReLUs may hide NaN");
+  command->add_flag("--int8", flags->int8,
+                    "Compute in 8-bit integers between the graph's fake-quantization nodes");
   AddFileFlags(command, &flags->files);
   command->add_flag("--raw-prints", flags->raw_prints,
                     "Let Print and PrintV2 write control characters to a terminal");
@@ -141,7 +161,7 @@ void AddTestFlags(CLI::App* command, TestFlags* flags) {
   CLI::Option* update =
       command->add_flag("--update", flags->update, "Replace expected outputs by actual ones");
   CLI::Option* atol =
-      command->add_option("--atol", flags->atol, "Absolute tolerance, added to that of --rtol")
+      command->add_option("--atol", flags->atol, "Absolute tolerance, added to the relative one")
           ->option_text("NUMBER")
           ->check(NumberUpTo(kMaxTolerance))
           ->excludes(update);
@@ -170,9 +190,7 @@ void AddTestFlags(CLI::App* command, TestFlags* flags) {
 }
 
 void AddGradientsFlags(CLI::App* command, GradientsFlags* flags) {
-  command->add_option("graph", flags->graph, "GraphDef, binary or text")
-      ->required()
-      ->option_text("GRAPH");
+  AddModelArgument(command, &flags->graph, &flags->tag);
   command->add_option("--of", flags->of, "Tensor to differentiate; its elements are summed")
       ->required()
       ->option_text("NAME");
@@ -192,17 +210,38 @@ void AddGradientsFlags(CLI::App* command, GradientsFlags* flags) {
       ->allow_extra_args(false);
   command->add_flag(
       "--recompute", flags->recompute,
-      "Compute forward tensors again in the backward pass (checkpointing), which takes less "
-      "memory");
+      "Save memory: compute forward tensors again in the backward pass (checkpointing)");
   AddLimitFlags(command, &flags->limits);
   AddFileFlags(command, &flags->files);
+  AddGraphLimitFlag(command, &flags->graph_limits);
+}
+
+void AddQuantizeFlags(CLI::App* command, QuantizeFlags* flags) {
+  AddModelArgument(command, &flags->graph, &flags->tag);
+  command
+      ->add_option("--data", flags->data, "Feed a run with tensors from files, to find the ranges")
+      ->required()
+      ->option_text("NAME=FILE.npy,...")
+      ->allow_extra_args(false);
+  command->add_option("--method", flags->method, "How to find ranges")
+      ->option_text("min-max|moving-average|percentile")
+      ->check(CLI::IsMember({"min-max", "moving-average", "percentile"}));
+  command
+      ->add_option("--percentile", flags->percentile,
+                   "Percentage of the numbers of a tensor within its range")
+      ->option_text("P")
+      ->check(NumberUpTo(100));
+  command->add_option("-o,--output", flags->output, "Quantized graph to write")
+      ->required()
+      ->option_text("OUT");
+  AddLimitFlags(command, &flags->limits);
   AddGraphLimitFlag(command, &flags->graph_limits);
 }
 
 void AddCheckpointFlags(CLI::App* command, CheckpointFlags* flags) {
   command
       ->add_option("checkpoint", flags->checkpoint,
-                   "Checkpoint: its prefix, its index, or a folder for the latest one")
+                   "Checkpoint: its prefix, its index, or a folder for its latest checkpoint")
       ->required()
       ->option_text("CKPT");
   CLI::Option* const tensor =
@@ -211,23 +250,24 @@ void AddCheckpointFlags(CLI::App* command, CheckpointFlags* flags) {
   command->add_option("-o,--output", flags->output, "File for the tensor")
       ->option_text("FILE.npy")
       ->needs(tensor);
-  command->add_option("--diff", flags->diff, "Show what differs in this checkpoint")
+  command->add_option("--diff", flags->diff, "Show the differences of this checkpoint")
       ->option_text("NEW")
       ->excludes(tensor);
   AddLimitFlags(command, &flags->limits);
 }
 
 void AddFreezeFlags(CLI::App* command, FreezeFlags* flags) {
-  command->add_option("graph", flags->graph, "GraphDef, binary or text")
-      ->required()
-      ->option_text("GRAPH");
+  AddModelArgument(command, &flags->graph, &flags->tag);
+  AddSignatureFlag(command, &flags->signature);
   command
-      ->add_option("checkpoint", flags->checkpoint,
-                   "Checkpoint: its prefix, its index, or a folder for the latest one")
-      ->required()
-      ->option_text("CKPT");
-  command->add_option("--outputs", flags->outputs, "Outputs that the frozen graph computes")
-      ->required()
+      ->add_option(
+          "checkpoint", flags->checkpoint,
+          "Checkpoint: its prefix, its index, or a folder for its latest checkpoint; none for a "
+          "SavedModel")
+      ->option_text("[CKPT]");
+  command
+      ->add_option("--outputs", flags->outputs,
+                   "Outputs that the frozen graph computes; default: the outputs of the signature")
       ->option_text("NAME,...");
   command->add_option("-o,--output", flags->output, "Graph without variables to write")
       ->required()
@@ -236,7 +276,7 @@ void AddFreezeFlags(CLI::App* command, FreezeFlags* flags) {
   AddGraphLimitFlag(command, &flags->graph_limits);
 }
 
-// The version, then a line for each library, and one for SIMD.
+// Returns the version, a line for each library, and a line for SIMD.
 std::string Version() {
   std::string text = "gradflow " GRADFLOW_VERSION_STRING;
   for (const auto& libraries : {CoreLibraries(), KernelLibraries(), FileLibraries()}) {
@@ -252,7 +292,7 @@ std::string Version() {
 int Main(int argc, char** argv) {
   CLI::App app("Runs and examines TensorFlow graphs.", "gradflow");
   app.require_subcommand(1);
-  // On wrong usage prints the usage, not just a hint at --help.
+  // After wrong usage, prints the usage, not just a hint at --help.
   app.failure_message(CLI::FailureMessage::help);
   app.set_version_flag("--version", Version);
   std::vector<std::string> plugins;
@@ -270,8 +310,8 @@ int Main(int argc, char** argv) {
   run_command
       ->add_option(
           "--report-tensors", run.report_tensors,
-          "Outputs whose values the page shows: those fetched (outputs, the default), all, or "
-          "those whose name matches REGEX")
+          "Outputs whose values the page shows: fetched outputs (outputs, the default), all, or "
+          "outputs whose name matches REGEX")
       ->option_text("outputs|all|REGEX");
   AddPluginFlag(run_command, &plugins);
 
@@ -292,12 +332,13 @@ int Main(int argc, char** argv) {
   InspectFlags inspect;
   CLI::App* inspect_command =
       app.add_subcommand("inspect", "List a graph's ops, inputs, outputs, and import errors");
-  inspect_command->add_option("graph", inspect.graph, "GraphDef, binary or text")
-      ->required()
-      ->option_text("GRAPH");
+  AddModelArgument(inspect_command, &inspect.graph, &inspect.tag);
   CLI::Option* plan = inspect_command->add_flag(
       "--plan", inspect.plan, "List the nodes that a run eliminates, folds and fuses");
-  inspect_command->add_flag("--fast", inspect.fast, "Include what run --fast changes")->needs(plan);
+  inspect_command->add_flag("--fast", inspect.fast, "Include the changes of run --fast")
+      ->needs(plan);
+  inspect_command->add_flag("--int8", inspect.int8, "Include the changes of run --int8")
+      ->needs(plan);
   AddLimitFlags(inspect_command, &inspect.limits);
   AddGraphLimitFlag(inspect_command, &inspect.graph_limits);
   AddPluginFlag(inspect_command, &plugins);
@@ -312,6 +353,12 @@ int Main(int argc, char** argv) {
   CLI::App* checkpoint_command =
       app.add_subcommand("checkpoint", "List the tensors of a checkpoint, or compare two");
   AddCheckpointFlags(checkpoint_command, &checkpoint);
+
+  QuantizeFlags quantize;
+  CLI::App* quantize_command =
+      app.add_subcommand("quantize", "Prepare a frozen graph for inference in 8-bit integers");
+  AddQuantizeFlags(quantize_command, &quantize);
+  AddPluginFlag(quantize_command, &plugins);
 
   FreezeFlags freeze;
   CLI::App* freeze_command =
@@ -335,9 +382,10 @@ int Main(int argc, char** argv) {
   ConvertFlags convert;
   CLI::App* convert_command = app.add_subcommand(
       "convert", "Convert a GraphDef between binary (.pb) and text (.pbtxt), or to C++ (.cc)");
-  convert_command->add_option("in", convert.from, "GraphDef to read")
+  convert_command->add_option("in", convert.from, "GraphDef or folder of a SavedModel to read")
       ->required()
       ->option_text("IN");
+  AddTagFlag(convert_command, &convert.tag);
   convert_command->add_option("out", convert.to, "GraphDef to write")
       ->required()
       ->option_text("OUT");
@@ -345,15 +393,13 @@ int Main(int argc, char** argv) {
   AddGraphLimitFlag(convert_command, &convert.graph_limits);
 
   ViewFlags view;
-  CLI::App* view_command =
-      app.add_subcommand("view", "Show a graph, or how two differ, as a page or for Graphviz");
-  view_command->add_option("graph", view.graph, "GraphDef, binary or text")
-      ->required()
-      ->option_text("GRAPH");
+  CLI::App* view_command = app.add_subcommand(
+      "view", "Show a graph, or the differences of two, as a page or for Graphviz");
+  AddModelArgument(view_command, &view.graph, &view.tag);
   view_command->add_option("-o,--output", view.output, "File to write: .html, .dot or .gv")
       ->required()
       ->option_text("FILE");
-  view_command->add_option("--diff", view.diff, "Show what differs in this graph")
+  view_command->add_option("--diff", view.diff, "Show the differences of this graph")
       ->option_text("NEW");
   AddLimitFlags(view_command, &view.limits);
   AddGraphLimitFlag(view_command, &view.graph_limits);
@@ -362,12 +408,15 @@ int Main(int argc, char** argv) {
   EditFlags edit;
   CLI::App* edit_command =
       app.add_subcommand("edit", "Edit and run a graph in a browser, until Ctrl-C");
-  edit_command->add_option("graph", edit.graph, "GraphDef to edit, which need not exist")
-      ->option_text("[GRAPH]");
+  edit_command
+      ->add_option("model", edit.graph,
+                   "GraphDef to edit, which need not exist, or the folder of a SavedModel")
+      ->option_text("[MODEL]");
+  AddTagFlag(edit_command, &edit.tag);
   edit_command
       ->add_option("-o,--output", edit.output, "Write a page that edits the graph without a server")
       ->option_text("FILE.html");
-  edit_command->add_option("--port", edit.port, "Port of the server; 0: any free one")
+  edit_command->add_option("--port", edit.port, "Port of the server; 0: any free port")
       ->option_text("N")
       ->check(IntegerUpTo(0, 65535));
   edit_command->add_option("--threads", edit.threads, "Number of threads of runs; 0: all cores")
@@ -405,6 +454,7 @@ int Main(int argc, char** argv) {
            {gradients_command, &gradients.limits},
            {checkpoint_command, &checkpoint.limits},
            {freeze_command, &freeze.limits},
+           {quantize_command, &quantize.limits},
            {convert_command, &convert.limits},
            {view_command, &view.limits}}) {
     if (command->parsed()) timeout_seconds = limits->timeout_seconds;
@@ -412,7 +462,7 @@ int Main(int argc, char** argv) {
   TimeLimit time_limit(timeout_seconds);
   TerminalOutput terminal(&std::cout, STDOUT_FILENO);
   std::ostream& out = terminal.stream();
-  // With a time limit, prints all or nothing.
+  // With a time limit, prints the complete result or nothing.
   std::ostringstream kept;
   std::ostream& to = timeout_seconds > 0 ? kept : out;
 
@@ -425,6 +475,7 @@ int Main(int argc, char** argv) {
     if (gradients_command->parsed()) return GradientsCommand(gradients, to);
     if (checkpoint_command->parsed()) return CheckpointCommand(checkpoint, to);
     if (freeze_command->parsed()) return FreezeCommand(freeze, to);
+    if (quantize_command->parsed()) return QuantizeCommand(quantize, to);
     if (ops_command->parsed()) return OpsCommand(ops, out);
     if (test_command->parsed()) return TestCommand(test, out);
     if (view_command->parsed()) return ViewCommand(view);
@@ -438,7 +489,7 @@ int Main(int argc, char** argv) {
     status = absl::UnavailableError("standard output could not be written");
   }
   if (status.ok()) return 0;
-  // Names of files and the like have not been escaped before.
+  // Some parts of the message, such as file names, are not escaped yet.
   constexpr size_t kMaxMessage = 16384;
   std::cerr << absl::StatusCodeToString(status.code()) << ": "
             << errors::Printable(absl::StrReplaceAll(status.message(), {{"\n", "; "}}), kMaxMessage)

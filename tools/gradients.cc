@@ -1,5 +1,5 @@
-// gradflow gradients: writes a graph with the gradients of one of its tensors, and compares them
-// with differences.
+// gradflow gradients: writes a graph with the gradients of one of its tensors, and compares the
+// gradients with finite differences.
 #include "gradflow/gradients/gradients.h"
 
 #include <algorithm>
@@ -24,8 +24,10 @@
 #include "gradflow/proto/graph.pb.h"
 #include "gradflow/runtime/session/client_session.h"
 #include "gradflow/runtime/session/options.h"
+#include "gradflow/saved_model/loader.h"
 #include "tools/commands.h"
 #include "tools/graph_limits.h"
+#include "tools/models.h"
 #include "tools/names.h"
 
 namespace gradflow::tools {
@@ -39,7 +41,7 @@ absl::StatusOr<Output> FindTensorOf(absl::string_view flag, const Graph& graph,
   return tensor;
 }
 
-// The type of a tensor; of a handle, that of its variable.
+// Returns the type of a tensor. For a handle, returns the type of its variable.
 DataType TypeOf(const Output& x) {
   DataType dtype = BaseType(x.type());
   if (dtype == DT_RESOURCE && !x.node()->GetAttr("dtype", &dtype).ok()) dtype = DT_RESOURCE;
@@ -51,7 +53,7 @@ bool HasGradient(const Output& x) {
   return DataTypeIsFloating(dtype) || DataTypeIsComplex(dtype);
 }
 
-// Returns the outputs of nodes of floating-point numbers of these ops.
+// Returns output 0 of each node with one of these ops, if the output has a type with a gradient.
 std::vector<Output> OutputsOf(const Graph& graph, const std::vector<absl::string_view>& ops) {
   std::vector<Output> outputs;
   for (int id = 0; id < graph.num_nodes(); ++id) {
@@ -74,7 +76,7 @@ absl::StatusOr<std::vector<Output>> FindInputs(const Graph& graph, const std::st
             : OutputsOf(graph, {"Variable", "VariableV2", "VarHandleOp"});
     if (!inputs.empty()) return inputs;
     return errors::InvalidArgument("the graph has no ", wrt,
-                                   " of floating-point numbers; --wrt takes names, too");
+                                   " of floating-point numbers; --wrt also takes names");
   }
   std::vector<Output> inputs;
   for (const absl::string_view part : absl::StrSplit(wrt, ',')) {
@@ -84,11 +86,11 @@ absl::StatusOr<std::vector<Output>> FindInputs(const Graph& graph, const std::st
   return inputs;
 }
 
-// The nodes that read a variable, by its handle or otherwise.
+// The nodes that read a variable, through its handle or a reference.
 struct Readers {
-  // The values, of ReadVariableOp.
+  // The outputs of ReadVariableOp.
   std::vector<Output> values;
-  // True if others read parts of the variable.
+  // True if other nodes read parts of the variable.
   bool has_others = false;
 };
 Readers ReadersOf(const Output& handle) {
@@ -112,12 +114,12 @@ Readers ReadersOf(const Output& handle) {
 
 // ---- Comparison with differences ----
 
-// Elements of a tensor that are moved, evenly spaced.
+// The number of elements of a tensor that are changed for differences. They are evenly spaced.
 constexpr int64_t kMaxElements = 100;
 
-class Comparison {
+class GradientComparison {
  public:
-  Comparison(const Scope& scope, const Output& loss, const SessionOptions& options)
+  GradientComparison(const Scope& scope, const Output& loss, const SessionOptions& options)
       : loss_(loss), session_(scope, options) {}
 
   absl::Status ReadFeeds(const Graph& graph, const std::vector<std::string>& flags) {
@@ -185,7 +187,7 @@ class Comparison {
   }
 
  private:
-  // The tensors that have the value of x: those that read the variable, if x is its handle.
+  // The tensors with the value of x. If x is a handle, the tensors that read its variable.
   static std::vector<Output> TensorsOf(const Output& x) {
     return x.type() == DT_RESOURCE ? ReadersOf(x).values : std::vector<Output>{x};
   }
@@ -200,8 +202,8 @@ class Comparison {
     return tensor.dtype() == DT_FLOAT ? double{tensor.flat<float>()(i)} : tensor.flat<double>()(i);
   }
 
-  // The sum of the elements of the loss, with element i of the tensors, whose value is `at`, moved
-  // to `value`.
+  // Returns the sum of the elements of the loss if the tensors have the value `at`, except that
+  // element i is `value`.
   absl::StatusOr<double> LossAt(const std::vector<Output>& tensors, const Tensor& at, int64_t i,
                                 double value) {
     GRADFLOW_ASSIGN_OR_RETURN(Tensor moved, at.DeepCopy());
@@ -224,7 +226,7 @@ class Comparison {
     const bool is_float = at.dtype() == DT_FLOAT;
     double high = value + (is_float ? 1e-3 : 1e-5) * std::max(1.0, std::abs(value));
     double low = value - (is_float ? 1e-3 : 1e-5) * std::max(1.0, std::abs(value));
-    // The rounded numbers are fed.
+    // Uses the rounded numbers, because these are fed.
     if (is_float) {
       high = static_cast<float>(high);
       low = static_cast<float>(low);
@@ -244,13 +246,27 @@ class Comparison {
 absl::Status GradientsCommand(const GradientsFlags& flags, std::ostream& out) {
   ImportGraphDefOptions import;
   GRADFLOW_ASSIGN_OR_RETURN(import.limits, MakeGraphLimits(flags.graph_limits, flags.limits));
-  GRADFLOW_ASSIGN_OR_RETURN(const GraphDef def, ReadGraphDef(flags.graph, import.limits));
+  GraphDef def;
+  std::string of = flags.of;
+  if (MaybeSavedModelDirectory(flags.graph)) {
+    // Calls become nodes. Variables become constants unless they are differentiated.
+    GRADFLOW_ASSIGN_OR_RETURN(
+        FrozenModel model, FreezeModel(flags.graph, flags.tag, /*signature=*/"", flags.of,
+                                       /*keep_variables=*/flags.wrt == "variables", import.limits));
+    if (model.outputs.size() != 1) {
+      return errors::InvalidArgument("--of '", flags.of, "' must be one tensor");
+    }
+    def = std::move(model.graph);
+    of = model.outputs[0].tensor_name;
+  } else {
+    GRADFLOW_ASSIGN_OR_RETURN(def, ReadModelGraph(flags.graph, flags.tag, import.limits));
+  }
   const Scope scope = Scope::NewRootScope();
   if (const absl::Status status = ImportGraphDef(import, def, scope.graph()); !status.ok()) {
     return errors::Prefix(absl::StrCat("'", flags.graph, "': "), status);
   }
   const Graph& graph = *scope.graph();
-  GRADFLOW_ASSIGN_OR_RETURN(const Output loss, FindTensorOf("--of", graph, flags.of));
+  GRADFLOW_ASSIGN_OR_RETURN(const Output loss, FindTensorOf("--of", graph, of));
   if (!HasGradient(loss)) {
     return errors::InvalidArgument("--of '", flags.of,
                                    "' must be of floating-point numbers, but is ",
@@ -267,7 +283,7 @@ absl::Status GradientsCommand(const GradientsFlags& flags, std::ostream& out) {
   SessionOptions session_options;
   session_options.tensor_memory_limit_bytes = flags.limits.memory_limit;
   GRADFLOW_ASSIGN_OR_RETURN(session_options.file_access, MakeFileAccess(flags.files));
-  Comparison comparison(scope, loss, session_options);
+  GradientComparison comparison(scope, loss, session_options);
   const bool checks = !flags.check.empty();
   if (checks) {
     if (BaseType(loss.type()) != DT_FLOAT && BaseType(loss.type()) != DT_DOUBLE) {

@@ -1,4 +1,4 @@
-// Limits and rights from the command line, for commands that read or run graphs.
+// Limits and file access from the command line, for commands that read or run graphs.
 #ifndef GRADFLOW_TOOLS_GRAPH_LIMITS_H_
 #define GRADFLOW_TOOLS_GRAPH_LIMITS_H_
 
@@ -16,19 +16,19 @@
 
 namespace gradflow::tools {
 
-// Returns the default limits with those that the flags "NAME=NUMBER" set. INVALID_ARGUMENT, with
-// the names that there are, for anything else.
+// Returns the default limits with the changes of the flags "NAME=NUMBER". Any other flag is
+// INVALID_ARGUMENT; the error lists the known names.
 absl::StatusOr<GraphLimits> MakeGraphLimits(const std::vector<std::string>& flags);
 
-// Limits of a command that runs no graph.
+// Limits of the commands inspect, gradients, checkpoint, freeze, convert and view.
 struct CommandLimits {
   // Seconds until the command ends; 0 for no limit.
   double timeout_seconds = 0;
-  // Maximum bytes of the messages of a graph, of its constants, of its shapes, and of the tensors
-  // of a checkpoint; 0 for no limit.
+  // Maximum bytes, each separately, of the file and the messages of a graph, of its constants, of
+  // its shapes, and of the tensors of a checkpoint; 0 for no limit.
   int64_t memory_limit = 0;
 };
-// Overload that adds these limits.
+// Overload that also applies the limits of the command.
 absl::StatusOr<GraphLimits> MakeGraphLimits(const std::vector<std::string>& flags,
                                             const CommandLimits& limits);
 // Returns an allocator that `memory_limit` bounds, for the tensors of a checkpoint.
@@ -39,10 +39,11 @@ struct FileFlags {
   std::vector<std::string> allow_read;
   std::vector<std::string> allow_write;
 };
-// Returns the access that the flags give: none without flags. Errors name the flag.
+// Returns the access that the flags allow. Without flags, a graph may touch no files. Errors name
+// the flag.
 absl::StatusOr<FileAccess> MakeFileAccess(const FileFlags& flags);
 
-// Returns the time in `seconds` seconds; the latest there is if `seconds` is 0.
+// Returns the time that is `seconds` seconds from now; the latest possible time for 0.
 std::chrono::steady_clock::time_point DeadlineAfter(double seconds);
 
 }  // namespace gradflow::tools

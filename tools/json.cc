@@ -15,7 +15,7 @@ std::string JsonText(const Json& value) {
 std::string LimitedText(absl::string_view text, size_t max_bytes) {
   if (text.size() <= max_bytes) return std::string(text);
   size_t size = max_bytes;
-  // A character has at most three bytes after its first.
+  // A character has at most three bytes after its first byte.
   const auto is_continuation = [&](size_t i) { return (text[i] & 0xc0) == 0x80; };
   while (size > 0 && max_bytes - size < 3 && is_continuation(size)) --size;
   return absl::StrCat(text.substr(0, size), "... (", text.size(), " bytes)");

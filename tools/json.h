@@ -1,4 +1,4 @@
-// Text of JSON documents, which nlohmann-json makes of untrusted strings.
+// Writes JSON documents with nlohmann-json. Strings may be untrusted.
 #ifndef GRADFLOW_TOOLS_JSON_H_
 #define GRADFLOW_TOOLS_JSON_H_
 
@@ -10,9 +10,9 @@
 
 namespace gradflow::tools {
 
-// A value whose members keep the order in which they were added. Adding a member takes time linear
-// in their number. Include <nlohmann/json.hpp> to use it. Pass it std::string: it would take an
-// absl::string_view for an array of numbers.
+// A value that keeps the order of its members. Adding a member takes time linear in the number of
+// members. To use it, include <nlohmann/json.hpp>. Pass strings as std::string: an
+// absl::string_view would become an array of numbers.
 using Json = nlohmann::ordered_json;
 
 // Returns the text of `value`, on one line. In strings, bytes that are not UTF-8 become U+FFFD.
@@ -23,8 +23,8 @@ std::string JsonText(const Json& value);
 // incomplete character at their end, followed by "... (N bytes)".
 std::string LimitedText(absl::string_view text, size_t max_bytes);
 
-// Builds the text of an array from the values, or the texts, of its elements. Large documents are
-// built this way, because a tree of values takes several times the memory of its text.
+// Builds the text of an array from the values or the JSON texts of its elements. Large documents
+// are built this way, because a tree of values takes several times the memory of its text.
 class JsonArrayText {
  public:
   void Add(const Json& element);

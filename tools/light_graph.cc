@@ -12,7 +12,7 @@
 namespace gradflow::tools {
 namespace {
 
-// Elements of a shortened constant: more than summaries have.
+// The number of elements of a shortened constant. Summaries show fewer elements.
 constexpr size_t kKept = 64;
 
 // Appends the first elements of type T to a list of a TensorProto.
@@ -25,8 +25,8 @@ void AppendFirst(const std::string& content, List* list) {
   }
 }
 
-// Sets the list of values to the first elements of the content. Returns whether the type has one
-// here.
+// Sets the list of values to the first elements of the content. Returns false if the type is not
+// supported here.
 bool KeepFirst(const std::string& content, TensorProto* proto) {
   switch (proto->dtype()) {
     case DT_FLOAT:
@@ -59,7 +59,7 @@ bool KeepFirst(const std::string& content, TensorProto* proto) {
   }
 }
 
-// A constant that is shortened for the time of the copy.
+// A constant that is shortened during the copy.
 struct Shortened {
   TensorProto* proto;
   std::string content;
@@ -69,7 +69,7 @@ void Shorten(AttrValue* attr, std::vector<Shortened>* shortened) {
   if (!attr->has_tensor() || attr->tensor().tensor_content().size() <= kMaxLightElements) return;
   const absl::StatusOr<TensorShape> shape = TensorShape::Make(attr->tensor().tensor_shape());
   if (!shape.ok() || shape->num_elements() <= kMaxLightElements) return;
-  // An error in a constant stays.
+  // Keeps a constant with an error unchanged.
   if (!ValidateTensorProto(attr->tensor()).ok()) return;
   TensorProto* const proto = attr->mutable_tensor();
   if (!KeepFirst(proto->tensor_content(), proto)) return;
@@ -81,8 +81,16 @@ void Shorten(AttrValue* attr, std::vector<Shortened>* shortened) {
 
 GraphDef LightCopy(GraphDef* graph) {
   std::vector<Shortened> shortened;
-  for (NodeDef& node : *graph->mutable_node()) {
-    for (auto& [name, attr] : *node.mutable_attr()) Shorten(&attr, &shortened);
+  const auto shorten = [&](auto* nodes) {
+    for (NodeDef& node : *nodes) {
+      for (auto& [name, attr] : *node.mutable_attr()) Shorten(&attr, &shortened);
+    }
+  };
+  shorten(graph->mutable_node());
+  if (graph->has_library()) {
+    for (FunctionDef& function : *graph->mutable_library()->mutable_function()) {
+      shorten(function.mutable_node_def());
+    }
   }
   GraphDef copy = *graph;
   for (Shortened& constant : shortened) {

@@ -22,18 +22,21 @@ struct LoadedGraph {
   std::unique_ptr<Session> session;
   std::vector<std::pair<std::string, Tensor>> feeds;
   std::vector<std::string> fetches;
-  // For each fetch the path to write it to; empty to print it.
+  // For each fetch, its name for the user: the name in the signature of a SavedModel, or the
+  // tensor's name.
+  std::vector<std::string> labels;
+  // For each fetch, the path of the file to write; empty to print the tensor.
   std::vector<std::string> files;
   std::vector<std::string> targets;
 };
 
 // Options of LoadGraph.
 struct LoadOptions {
-  // Keeps a light copy of the graph in addition to the session's.
+  // Keeps a LightCopy() of the graph in addition to the session's graph.
   bool keep_graph = false;
-  // The session is run more than once, which is worth more preparation.
+  // True if the session runs more than once, so that optimizing the plan pays off.
   bool repeats = true;
-  // When the import ends with DEADLINE_EXCEEDED.
+  // At this time, the import ends with DEADLINE_EXCEEDED.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
 };
 

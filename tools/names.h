@@ -17,7 +17,8 @@ absl::string_view FileName(absl::string_view path);
 // Returns the name of a tensor: "node" or "node:1".
 std::string NameOf(const Output& tensor);
 
-// Returns the tensor of a name. INVALID_ARGUMENT, with the name, if the graph has none.
+// Returns the tensor with this name. Returns INVALID_ARGUMENT, with the name, if the graph has no
+// such tensor.
 absl::StatusOr<Output> FindTensor(const Graph& graph, absl::string_view name);
 
 }  // namespace gradflow::tools

@@ -14,6 +14,7 @@
 #include "gradflow/proto/graph.pb.h"
 #include "gradflow/proto/op_def.pb.h"
 #include "tools/commands.h"
+#include "tools/models.h"
 
 namespace gradflow::tools {
 namespace {
@@ -47,10 +48,10 @@ void PrintOp(const OpDef& op, std::ostream& out) {
   }
 }
 
-// Prints the names of the ops of a graph and of its functions, one a line, sorted. A call of a
-// function by its name is not an op.
+// Prints the sorted names of the ops of a graph and of its functions, one name per line. A call of
+// a function by its name is not an op.
 absl::Status PrintOpsOf(const std::string& file, std::ostream& out) {
-  GRADFLOW_ASSIGN_OR_RETURN(const GraphDef graph, ReadGraphDef(file));
+  GRADFLOW_ASSIGN_OR_RETURN(const GraphDef graph, ReadModelGraph(file, /*tag=*/"", GraphLimits()));
   std::set<std::string> ops;
   for (const NodeDef& node : graph.node()) ops.insert(node.op());
   for (const FunctionDef& function : graph.library().function()) {

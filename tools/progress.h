@@ -7,11 +7,11 @@
 
 namespace gradflow::tools {
 
-// On a terminal, shows one line, which it erases at the end; unless `asked`, only after a second.
-// Otherwise, if `asked`, writes a line per second.
+// If standard error is a terminal, shows a line and erases it at the end. Without `asked`, the line
+// appears only after a second. Otherwise, writes a line per second if `asked`, or nothing.
 class Progress {
  public:
-  // `unit` is the plural name of the `total` items.
+  // `unit` is the plural name of the `total` items, such as "runs".
   Progress(bool asked, int total, std::string unit);
   ~Progress();
   Progress(const Progress&) = delete;

@@ -25,7 +25,7 @@ namespace {
 
 using ::gradflow::testing::Watchdog;
 
-// Returns the outputs to fetch for the page, besides those of the run.
+// Returns the outputs to fetch for the page, in addition to the fetches of the run.
 absl::StatusOr<std::vector<std::string>> FindReported(const LoadedGraph& loaded,
                                                       const RunFlags& flags,
                                                       const AnalyzedGraph& graph) {
@@ -34,8 +34,8 @@ absl::StatusOr<std::vector<std::string>> FindReported(const LoadedGraph& loaded,
   return ReportedOutputs(graph, flags.report_tensors, loaded.fetches, loaded.targets, feeds);
 }
 
-// Makes the plan and runs it, as separate phases of the trace. Stores the trace in *trace and the
-// page in *report if requested; both need `def`, the graph.
+// Makes the plan and runs it, as separate phases of the trace. If requested, stores the trace in
+// *trace and the page in *report. `def` is the graph that both show; it is empty otherwise.
 absl::Status Run(const LoadedGraph& loaded, GraphDef def, const RunFlags& flags,
                  Watchdog::Clock::time_point deadline, std::vector<Tensor>* outputs,
                  std::string* trace, std::string* report) {
@@ -99,7 +99,7 @@ absl::Status Run(const LoadedGraph& loaded, GraphDef def, const RunFlags& flags,
 }  // namespace
 
 absl::Status RunCommand(const RunFlags& flags, std::ostream& out) {
-  // Number of values printed per output.
+  // Values printed per output.
   constexpr int64_t kPrintedValues = 32;
   const Watchdog::Clock::time_point deadline = DeadlineAfter(flags.timeout_seconds);
   GRADFLOW_ASSIGN_OR_RETURN(
@@ -111,8 +111,9 @@ absl::Status RunCommand(const RunFlags& flags, std::ostream& out) {
   std::string report;
   GRADFLOW_RETURN_IF_ERROR(
       Run(loaded, std::move(loaded.graph), flags, deadline, &outputs, &trace, &report));
-  // Writes all files before renaming any: on failure no file changes and nothing is printed. The
-  // files stay open in between, and may be more than the usual 1,024.
+  // Writes all files before it renames any file: on failure, no file changes and nothing is
+  // printed. The files stay open in between. There may be more than the usual limit of 1,024 open
+  // files.
   struct rlimit limit = {};
   if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
     limit.rlim_cur = limit.rlim_max;
@@ -130,7 +131,8 @@ absl::Status RunCommand(const RunFlags& flags, std::ostream& out) {
     if (file.empty()) continue;
     const absl::StatusOr<std::string> header = FormatNpyHeader(outputs[i]);
     if (!header.ok()) return errors::Prefix(absl::StrCat("'", file, "': "), header.status());
-    GRADFLOW_RETURN_IF_ERROR(stage(file, {*header, outputs[i].tensor_data()}));
+    std::string storage;
+    GRADFLOW_RETURN_IF_ERROR(stage(file, {*header, FormatNpyElements(outputs[i], &storage)}));
   }
   if (!flags.trace.empty()) GRADFLOW_RETURN_IF_ERROR(stage(flags.trace, {trace}));
   if (!flags.report.empty()) GRADFLOW_RETURN_IF_ERROR(stage(flags.report, {report}));
@@ -139,13 +141,14 @@ absl::Status RunCommand(const RunFlags& flags, std::ostream& out) {
       return errors::Prefix(absl::StrCat("'", file, "': "), status);
     }
   }
-  // Without --fetch, a graph of few bytes may have any number of outputs.
+  // Without --fetch, even a small file may have any number of outputs.
   constexpr int kPrintedOutputs = 1000;
   int printed = 0;
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!loaded.files[i].empty()) continue;
     if (++printed > kPrintedOutputs) continue;
-    out << loaded.fetches[i] << ": " << outputs[i].DebugString(kPrintedValues) << "\n";
+    out << errors::Printable(loaded.labels[i]) << ": " << outputs[i].DebugString(kPrintedValues)
+        << "\n";
   }
   if (printed > kPrintedOutputs) out << "... and " << printed - kPrintedOutputs << " more\n";
   return absl::OkStatus();

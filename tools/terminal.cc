@@ -10,13 +10,14 @@
 namespace gradflow::tools {
 namespace {
 
-// Keeps a line until its end or a flush, so that no character of several bytes is torn.
+// Collects a line and writes it at its end or at a flush, so that characters of several bytes are
+// not split.
 class EscapingBuffer final : public std::streambuf {
  public:
   explicit EscapingBuffer(std::ostream* out) : out_(out) {}
 
  private:
-  // The longest part of a line that is kept.
+  // The maximum number of bytes of a line that are kept.
   static constexpr size_t kMaxLine = size_t{1} << 16;
 
   int_type overflow(int_type c) override {

@@ -49,7 +49,7 @@ std::string Differences(const GoldenResult& result) {
 }  // namespace
 
 absl::Status TestCommand(const TestFlags& flags, std::ostream& out) {
-  // Longer lines are those of cases that mean harm.
+  // Lines of honest cases are shorter.
   constexpr size_t kMaxLine = 4096;
   GRADFLOW_ASSIGN_OR_RETURN(const GoldenOptions options, MakeOptions(flags));
   std::vector<std::string> cases;

@@ -16,7 +16,7 @@ namespace gradflow::tools {
 struct TestFlags {
   // Cases, or folders with cases at any depth.
   std::vector<std::string> folders;
-  // Replaces the expected outputs by the actual ones.
+  // Replaces the expected outputs by the actual outputs.
   bool update = false;
   // Override the tolerances of the cases. atol and rtol apply together.
   std::optional<double> atol;
@@ -26,7 +26,7 @@ struct TestFlags {
   int threads = 0;
   // Maximum bytes of tensors of a case at a time; 0 for no limit.
   int64_t memory_limit = 0;
-  // Seconds for a case; 0 for no limit.
+  // Time limit in seconds of a case, and of each search for cases; 0 for no limit.
   double timeout_seconds = 0;
   // NAME=NUMBER, members of GraphLimits.
   std::vector<std::string> graph_limits;

@@ -22,7 +22,7 @@ namespace {
 TimeLimit::TimeLimit(double seconds) {
   if (seconds == 0) return;
   const auto deadline = DeadlineAfter(seconds);
-  // Shorter limits than the start of a thread takes.
+  // Handles limits that are shorter than the start of a thread.
   if (std::chrono::steady_clock::now() >= deadline) Exit();
   thread_ = std::thread([this, deadline] {
     std::unique_lock<std::mutex> lock(mutex_);

@@ -8,18 +8,18 @@
 
 namespace gradflow::tools {
 
-// For commands that run no session, whose work has no points at which it could stop. When the time
-// is over, prints "DEADLINE_EXCEEDED: ..." and exits with status 1. Files are written under
-// temporary names and renamed, so none is partial.
+// For commands whose work cannot be stopped at any point. When the time is over, prints
+// "DEADLINE_EXCEEDED: ..." to standard error and exits with status 1. No file is left incomplete,
+// because files are written under temporary names and then renamed.
 class TimeLimit {
  public:
-  // 0 for no limit.
+  // Starts the time limit; 0 for no limit.
   explicit TimeLimit(double seconds);
   ~TimeLimit() { End(); }
   TimeLimit(const TimeLimit&) = delete;
   TimeLimit& operator=(const TimeLimit&) = delete;
 
-  // The work is done: the process does not end any more.
+  // Ends the time limit when the work is done.
   void End();
 
  private:

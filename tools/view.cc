@@ -1,6 +1,7 @@
 // gradflow view: writes a page that shows a graph, or the difference of two.
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -8,6 +9,7 @@
 #include "gradflow/io/file.h"
 #include "tools/commands.h"
 #include "tools/graph_limits.h"
+#include "tools/models.h"
 #include "tools/names.h"
 #include "tools/view/analyzed_graph.h"
 #include "tools/view/dot.h"
@@ -23,15 +25,17 @@ absl::Status ViewCommand(const ViewFlags& flags) {
   }
   GRADFLOW_ASSIGN_OR_RETURN(const GraphLimits limits,
                             MakeGraphLimits(flags.graph_limits, flags.limits));
-  GRADFLOW_ASSIGN_OR_RETURN(AnalyzedGraph graph, AnalyzeGraph(flags.graph, limits));
+  GRADFLOW_ASSIGN_OR_RETURN(GraphDef def, ReadModelGraph(flags.graph, flags.tag, limits));
+  AnalyzedGraph graph = AnalyzeGraph(std::move(def), limits);
   GraphJsonOptions options;
   options.title = std::string(FileName(flags.graph));
   std::optional<AnalyzedGraph> old_graph;
   std::optional<GraphDiff> diff;
   if (!flags.diff.empty()) {
-    // GRAPH is the old graph, that of --diff the new one, which the page shows.
+    // GRAPH is the old graph. --diff names the new graph, which the page shows.
     old_graph = std::move(graph);
-    GRADFLOW_ASSIGN_OR_RETURN(graph, AnalyzeGraph(flags.diff, limits));
+    GRADFLOW_ASSIGN_OR_RETURN(GraphDef new_def, ReadModelGraph(flags.diff, "", limits));
+    graph = AnalyzeGraph(std::move(new_def), limits);
     diff = DiffGraphs(*old_graph, graph);
     options.old_graph = &*old_graph;
     options.diff = &*diff;

@@ -26,20 +26,20 @@ using internal::ImageSize;
 
 // ---- Resizing ----
 
-// The input pixels from `begin` on whose weighted mean is an output pixel.
-struct Window {
+// An output pixel is the weighted mean of the input pixels from `begin` on.
+struct PixelWeights {
   int64_t begin = 0;
   std::vector<float> weights;
 };
 
 // Returns the window of output pixel i of one dimension. The weights decrease linearly with the
-// distance from the center of the output pixel: interpolation to larger images, a mean over all
-// pixels to smaller ones.
-Window WindowOf(int64_t i, int64_t in, int64_t out) {
+// distance from the center of the output pixel. Enlarging therefore interpolates, and reducing
+// takes a mean over all pixels.
+PixelWeights WindowOf(int64_t i, int64_t in, int64_t out) {
   const double scale = static_cast<double>(in) / static_cast<double>(out);
   const double reach = std::max(scale, 1.0);
   const double center = (static_cast<double>(i) + 0.5) * scale;
-  Window window;
+  PixelWeights window;
   window.begin = std::max<int64_t>(0, static_cast<int64_t>(std::floor(center - reach + 0.5)));
   const int64_t end = std::min(in, static_cast<int64_t>(std::floor(center + reach + 0.5)));
   const auto weight = [&](int64_t k) {
@@ -53,23 +53,23 @@ Window WindowOf(int64_t i, int64_t in, int64_t out) {
   return window;
 }
 
-// Takes memory for a few rows: a file may state an image of any proportions.
+// Uses memory proportional to one row, because a file may state an image of any proportions.
 void Resize(const uint8_t* from, int64_t in_rows, int64_t in_columns, const ImageShape& shape,
             uint8_t* to) {
   const int channels = shape.channels;
-  std::vector<Window> columns;
+  std::vector<PixelWeights> columns;
   for (int64_t c = 0; c < shape.columns; ++c) {
     columns.push_back(WindowOf(c, in_columns, shape.columns));
   }
   std::vector<float> sums(shape.columns * channels);
   for (int64_t r = 0; r < shape.rows; ++r) {
-    const Window rows = WindowOf(r, in_rows, shape.rows);
+    const PixelWeights rows = WindowOf(r, in_rows, shape.rows);
     std::fill(sums.begin(), sums.end(), 0.0f);
     for (size_t k = 0; k < rows.weights.size(); ++k) {
       const uint8_t* const row =
           from + (rows.begin + static_cast<int64_t>(k)) * in_columns * channels;
       float* out = sums.data();
-      for (const Window& window : columns) {
+      for (const PixelWeights& window : columns) {
         for (int c = 0; c < channels; ++c) {
           const uint8_t* in = row + window.begin * channels + c;
           float sum = 0;
@@ -106,7 +106,7 @@ absl::StatusOr<Decoded> DecodeFile(const std::string& path, const ImageOptions& 
   std::string bytes(size, '\0');
   GRADFLOW_RETURN_IF_ERROR(internal::ReadAt(file.get(), 0, bytes.data(), size));
   Decoded decoded;
-  // The working memory is bounded by max_pixels, too.
+  // max_pixels also bounds the working memory.
   const auto charge = [](int64_t) { return absl::OkStatus(); };
   const auto allocate = [&](const ImageSize& image) -> absl::StatusOr<void*> {
     // The decoder has checked that the number of elements fits int32.
@@ -175,7 +175,7 @@ absl::StatusOr<ImageFiles> ListImages(const std::string& folder) {
     const fs::path of_class = fs::path(folder) / name;
     std::error_code error;
     const fs::file_status status = fs::status(of_class, error);
-    // Left out, a class would change the labels of those behind it.
+    // Skipping the class would change the labels of the following classes.
     if (status.type() == fs::file_type::none) {
       return AtPath(of_class.string(), absl::ErrnoToStatus(error.value(), "cannot be examined"));
     }

@@ -1,4 +1,4 @@
-// Reading image files as examples of one size. Internal; batches of them are in input.h.
+// Reads image files as examples of one size. Internal; input.h makes batches of them.
 #ifndef GRADFLOW_TRAINING_IMAGE_FILES_H_
 #define GRADFLOW_TRAINING_IMAGE_FILES_H_
 
@@ -21,11 +21,12 @@ struct ImageShape {
   int64_t elements() const { return rows * columns * channels; }
 };
 
-// Returns the shape of the examples: that of the options, or of the file if they state none.
+// Returns the shape of the examples: the size in the options, or the size of the image in file
+// `path` if the options state no size.
 absl::StatusOr<ImageShape> ShapeOfExamples(const std::string& path, const ImageOptions& options);
 
-// Decodes a file to `pixels`, of `shape`. An image of another size is resized if the options state
-// a size, and is an error otherwise. Errors name the file.
+// Decodes a file into `pixels`, an array of shape.elements() bytes. Resizes an image of another
+// size if the options state a size; otherwise, another size is an error. Errors name the file.
 absl::Status ReadImage(const std::string& path, const ImageOptions& options,
                        const ImageShape& shape, uint8_t* pixels);
 

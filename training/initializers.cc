@@ -70,7 +70,7 @@ Output HeNormal(const Scope& scope, const InitializerOptions& options) {
   double inputs = 1;
   double outputs = 1;
   Fans(options.shape, &inputs, &outputs);
-  // The stddev of a normal distribution truncated at two of its stddevs.
+  // The stddev of a standard normal distribution that is truncated at two stddevs.
   constexpr double kTruncated = 0.87962566103423978;
   const Output normal =
       ops::StatelessTruncatedNormal(scope, Dims(scope, options.shape), Seed(scope, options.seed));
@@ -85,7 +85,7 @@ Output Orthogonal(const Scope& scope, const InitializerOptions& options) {
   const Output normal =
       ops::StatelessRandomNormal(scope, Dims(scope, tall), Seed(scope, options.seed));
   const auto qr = ops::Qr(scope, normal);
-  // The signs of the diagonal of R make the distribution uniform.
+  // Multiplying by the signs of the diagonal of R makes the distribution uniform.
   Output q = ops::Mul(scope, qr.q, ops::Sign(scope, ops::MatrixDiagPart(scope, qr.r)));
   if (rows < columns) q = ops::Transpose(scope, q, {1, 0});
   return Scaled(scope, options, ops::Reshape(scope, q, Dims(scope, options.shape)), 1);

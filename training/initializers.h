@@ -1,4 +1,4 @@
-// First values of variables, which depend on the seed alone.
+// Initial values of variables. They depend only on the seed.
 #ifndef GRADFLOW_TRAINING_INITIALIZERS_H_
 #define GRADFLOW_TRAINING_INITIALIZERS_H_
 
@@ -13,11 +13,12 @@
 namespace gradflow {
 namespace training {
 
-// The shape and type of the values, and the seed of the random ones. The last dimension is the
-// number of outputs of a layer, the one before that of its inputs, and dimensions before these are
-// those of a filter.
+// The last dimension of the shape is the number of output channels of a layer, and the dimension
+// before it is the number of input channels. Any dimensions before these are the sizes of a filter.
+// In the formulas below, inputs and outputs are the numbers of channels times the sizes of the
+// filter.
 struct InitializerOptions {
-  // The shape, the type and the seed.
+  // The shape and type of the values, and the seed of random values.
   TensorShape shape;
   DataType dtype = DT_FLOAT;
   int64_t seed = 0;
@@ -25,14 +26,14 @@ struct InitializerOptions {
 
 // All elements are `value`.
 Output ConstantValues(const Scope& scope, const InitializerOptions& options, float value);
-// Normal, without what is more than two stddevs from the mean.
+// Normally distributed values with mean 0. Values beyond 2 * stddev are drawn again.
 Output TruncatedNormal(const Scope& scope, const InitializerOptions& options, float stddev);
 // Uniform in [-a, a), a = sqrt(6 / (inputs + outputs)).
 Output GlorotUniform(const Scope& scope, const InitializerOptions& options);
-// Truncated normal of the stddev sqrt(2 / inputs), before truncation.
+// A truncated normal distribution, whose stddev after truncation is sqrt(2 / inputs).
 Output HeNormal(const Scope& scope, const InitializerOptions& options);
-// A matrix with orthonormal columns, or rows if there are fewer of them. All dimensions but the
-// last are flattened into the rows.
+// A matrix with orthonormal columns, or orthonormal rows if there are fewer rows than columns. All
+// dimensions except the last are flattened into the rows.
 Output Orthogonal(const Scope& scope, const InitializerOptions& options);
 
 }  // namespace training

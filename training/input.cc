@@ -17,6 +17,7 @@
 #include "gradflow/core/mutex.h"
 #include "gradflow/core/out_parameter.h"
 #include "gradflow/core/parallel.h"
+#include "gradflow/core/split_mix64.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/tsan.h"
 #include "gradflow/io/file.h"
@@ -28,42 +29,19 @@ namespace gradflow {
 namespace training {
 namespace {
 
-// The generator SplitMix64. Orders must not change: checkpoints hold positions in them.
-class Random {
- public:
-  explicit Random(uint64_t state) : state_(state) {}
-  uint64_t Next() { return Mix(state_ += 0x9e3779b97f4a7c15u); }
-  // Returns a number less than `bound`, each equally often.
-  uint64_t Below(uint64_t bound) {
-    // The numbers below this are one too many of some remainders.
-    const uint64_t first = (0 - bound) % bound;
-    for (;;) {
-      if (const uint64_t word = Next(); word >= first) return word % bound;
-    }
-  }
-  static uint64_t Mix(uint64_t word) {
-    word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9u;
-    word = (word ^ (word >> 27)) * 0x94d049bb133111ebu;
-    return word ^ (word >> 31);
-  }
-
- private:
-  uint64_t state_;
-};
-
 using Order = std::vector<int64_t>;
 
-// Examples by their numbers. Tasks share it.
-class Examples {
+// A source of examples by number. Shared by tasks.
+class ExampleSource {
  public:
-  virtual ~Examples() = default;
+  virtual ~ExampleSource() = default;
   virtual int64_t size() const = 0;
   // Returns a batch of the examples `rows`.
   virtual absl::StatusOr<std::vector<Tensor>> Gather(absl::Span<const int64_t> rows) const = 0;
 };
 
 // Rows of arrays.
-class ArrayRows final : public Examples {
+class ArrayRows final : public ExampleSource {
  public:
   explicit ArrayRows(std::vector<Tensor> arrays) : arrays_(std::move(arrays)) {}
   int64_t size() const override { return arrays_[0].dim_size(0); }
@@ -90,7 +68,7 @@ class ArrayRows final : public Examples {
 };
 
 // Image files, decoded in parallel.
-class Images final : public Examples {
+class Images final : public ExampleSource {
  public:
   Images(const ImageFiles& files, const ImageOptions& options, const ImageShape& shape)
       : paths_(files.paths), labels_(files.labels), options_(options), shape_(shape) {}
@@ -124,10 +102,10 @@ class Images final : public Examples {
   const ImageShape shape_;
 };
 
-// The batches of examples: their orders. Tasks share it.
+// The batches of examples and the orders of epochs. Shared by tasks.
 class Source {
  public:
-  Source(std::unique_ptr<const Examples> examples, const BatchesOptions& options)
+  Source(std::unique_ptr<const ExampleSource> examples, const BatchesOptions& options)
       : examples_(std::move(examples)),
         options_(options),
         rows_(examples_->size()),
@@ -150,8 +128,8 @@ class Source {
   }
 
  private:
-  // Returns the order of an epoch. Keeps those of two, for batches that are prepared around the end
-  // of one.
+  // Returns the order of an epoch. Keeps the orders of two epochs, because batches of both are
+  // prepared around the end of an epoch.
   std::shared_ptr<const Order> OrderOf(int64_t epoch) {
     MutexLock lock(&mutex_);
     for (const auto& [of, order] : orders_) {
@@ -159,14 +137,15 @@ class Source {
     }
     auto order = std::make_shared<Order>(rows_);
     std::iota(order->begin(), order->end(), int64_t{0});
-    Random random(Random::Mix(options_.seed) + Random::Mix(~static_cast<uint64_t>(epoch)));
+    SplitMix64 random(SplitMix64::Mix(options_.seed) +
+                      SplitMix64::Mix(~static_cast<uint64_t>(epoch)));
     for (int64_t i = rows_ - 1; i > 0; --i) std::swap((*order)[i], (*order)[random.Below(i + 1)]);
     if (orders_.size() == 2) orders_.pop_front();
     orders_.emplace_back(epoch, order);
     return order;
   }
 
-  const std::unique_ptr<const Examples> examples_;
+  const std::unique_ptr<const ExampleSource> examples_;
   const BatchesOptions options_;
   const int64_t rows_;
   const int64_t batches_;
@@ -174,7 +153,7 @@ class Source {
   std::deque<std::pair<int64_t, std::shared_ptr<const Order>>> orders_ ABSL_GUARDED_BY(mutex_);
 };
 
-// A batch in preparation. Whoever claims it fills it.
+// A batch in preparation. The thread that claims it fills it.
 struct Slot {
   explicit Slot(int64_t n) : number(n) {}
   void FillOnce(Source* source) {
@@ -190,7 +169,7 @@ struct Slot {
     done = true;
     changed.Notify();
   }
-  // Waits until the batch is there, and takes it. REQUIRES: FillOnce() has been called
+  // Waits until the batch is ready, and takes it. REQUIRES: FillOnce() has been called
   absl::StatusOr<std::vector<Tensor>> Take() {
     MutexLock lock(&mutex);
     while (!done) changed.Wait(&mutex);
@@ -205,12 +184,12 @@ struct Slot {
   absl::StatusOr<std::vector<Tensor>> batch ABSL_GUARDED_BY(mutex) = absl::InternalError("");
 };
 
-// A batch to prepare, for a task that owns what it uses. On the heap, since ThreadSanitizer does
-// not see how oneTBB reuses task objects.
+// A batch to prepare. A task owns it, with all objects that the task uses. It is allocated on the
+// heap because ThreadSanitizer does not see how oneTBB reuses task objects.
 struct Preparation {
   std::shared_ptr<Source> source;
   std::shared_ptr<Slot> slot;
-  // Takes ownership.
+  // Takes ownership of `preparation`.
   static void Run(Preparation* preparation) {
     TsanAcquire(preparation);
     const std::unique_ptr<Preparation> owned(preparation);
@@ -221,12 +200,12 @@ struct Preparation {
 }  // namespace
 
 struct Batches::Impl {
-  Impl(std::unique_ptr<const Examples> examples, const BatchesOptions& o, int threads)
+  Impl(std::unique_ptr<const ExampleSource> examples, const BatchesOptions& o, int threads)
       : options(o),
         source(std::make_shared<Source>(std::move(examples), o)),
         arena(threads, /*reserved_for_masters=*/0) {}
 
-  // Starts to prepare the batch of this number, which follows those in `slots`.
+  // Starts to prepare batch `number`, which must follow the batches in `slots`.
   void Start(int64_t number) {
     slots.push_back(std::make_shared<Slot>(number));
     auto preparation = std::make_unique<Preparation>();
@@ -242,14 +221,15 @@ struct Batches::Impl {
   int64_t position = 0;
   // Consecutive batches, from `position` on.
   std::deque<std::shared_ptr<Slot>> slots;
-  // Has one thread for arrays, so that preparation takes at most one of them from a session.
+  // Arrays get an arena of one thread, so that preparation takes at most one thread from a session.
   tbb::task_arena arena;
 };
 
 Batches::Batches(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Batches::~Batches() {
-  // Tasks that have not begun have nothing left to do; those that have begun own what they use.
+  // Marks all batches as claimed: tasks that have not begun will do nothing, and running tasks own
+  // the objects that they use.
   for (const auto& slot : impl_->slots) slot->claimed = true;
 }
 
@@ -315,12 +295,12 @@ absl::StatusOr<std::unique_ptr<Batches>> Batches::OpenImages(const ImageFiles& f
   }
   GRADFLOW_RETURN_IF_ERROR(CheckRows(static_cast<int64_t>(files.paths.size()), options));
   ImageShape shape;
-  // Decodes the first file, perhaps.
+  // May decode the first file.
   GRADFLOW_RETURN_IF_ERROR(CallSafely([&] {
     GRADFLOW_ASSIGN_OR_RETURN(shape, ShapeOfExamples(files.paths[0], images));
     return absl::OkStatus();
   }));
-  // The workers of oneTBB. The thread that calls Next() decodes, too.
+  // One thread for each oneTBB worker. The thread that calls Next() also decodes.
   const int threads = std::max(1, tbb::this_task_arena::max_concurrency() - 1);
   return std::unique_ptr<Batches>(new Batches(std::make_unique<Impl>(
       std::make_unique<const Images>(files, images, shape), options, threads)));
@@ -339,7 +319,7 @@ absl::StatusOr<std::unique_ptr<Batches>> Batches::Open(const std::vector<std::st
 absl::Status Batches::Next(std::vector<Tensor>* batch) {
   GRADFLOW_RETURN_IF_ERROR(internal::CheckOut(batch, "Batches::Next", "batch"));
   Impl& impl = *impl_;
-  // Divided, since the product may overflow.
+  // Divides, because the product may overflow.
   const auto is_end = [&](int64_t number) {
     return (impl.options.epochs > 0 && number / batches_per_epoch() >= impl.options.epochs) ||
            number == std::numeric_limits<int64_t>::max();
@@ -350,7 +330,7 @@ absl::Status Batches::Next(std::vector<Tensor>* batch) {
   }
   if (impl.slots.empty()) impl.slots.push_back(std::make_shared<Slot>(impl.position));
   const std::shared_ptr<Slot> slot = impl.slots.front();
-  // Those after this one are started first, so that they are prepared while this one is.
+  // Starts the following batches first, so that they are prepared in parallel with this batch.
   while (impl.slots.size() <= static_cast<size_t>(impl.options.prefetch)) {
     const int64_t number = impl.slots.back()->number + 1;
     if (is_end(number)) break;
@@ -359,7 +339,7 @@ absl::Status Batches::Next(std::vector<Tensor>* batch) {
   slot->FillOnce(impl.source.get());
   absl::StatusOr<std::vector<Tensor>> made = slot->Take();
   if (!made.ok()) {
-    // The next call tries again.
+    // The next call retries the batch.
     for (const auto& other : impl.slots) other->claimed = true;
     impl.slots.clear();
     return made.status();

@@ -27,8 +27,8 @@ bool HasInput(const Scope& scope, const std::string& name, const Output& x) {
   return scope.ok();
 }
 
-// Stores the dimensions of x, -1 for what is not known. Returns false, and sets the status of the
-// scope, if its rank is not one of `ranks` or a dimension but the first is not known.
+// Stores the dimensions of x, with -1 for an unknown first dimension. Returns false and sets the
+// status of the scope if the rank is not one of `ranks` or another dimension is not known.
 bool KnownDims(const Scope& scope, const std::string& name, const Output& x,
                const std::vector<int>& ranks, std::vector<int64_t>* dims) {
   if (!HasInput(scope, name, x)) return false;
@@ -61,7 +61,7 @@ Output Kernel(const Scope& scope, Model* model, const std::string& name, const T
   return options.weight_bits == 0 ? kernel : FakeQuantWeights(scope, kernel, options.weight_bits);
 }
 
-// Adds the update of a moving value, and returns the value after it.
+// Adds the update of a moving value, and returns the updated value.
 Output Move(const Scope& scope, Model* model, const Output& variable, const Output& batch,
             float momentum) {
   const Output old = ReadVariable(scope, variable);
@@ -76,12 +76,12 @@ Output AllAxes(const Scope& scope, const Output& x, bool but_last) {
   return ops::Range(scope, 0, but_last ? Output(ops::Sub(scope, rank, 1)) : rank, 1);
 }
 
-// Rounds a positive step up to a power of two. In double, in which powers of two are exact to the
-// last bit of a float.
+// Rounds a positive step up to a power of two. Computes in double, where powers of two are exact to
+// the last bit of a float.
 Output PowerOfTwoAbove(const Scope& scope, const Output& step) {
   const Output logarithm =
       ops::Mul(scope, ops::Log(scope, ops::Cast(scope, step, DT_DOUBLE)), 1 / std::log(2.0));
-  // A power of two stays itself.
+  // The subtraction leaves powers of two unchanged despite rounding errors of the logarithm.
   const Output exponent = ops::Ceil(scope, ops::Sub(scope, logarithm, 1e-6));
   return ops::Cast(scope, ops::Pow(scope, 2.0, exponent), DT_FLOAT);
 }
@@ -117,7 +117,7 @@ Output Model::Variable(const std::string& name, const TensorShape& shape,
   const Scope scope = scope_.NewSubScope(absl::StrCat(name, "/initial"));
   InitializerOptions options;
   options.shape = shape;
-  // Models with other seeds have other numbers for all variables. Unsigned: the product may wrap.
+  // Different seeds give all variables different numbers. Unsigned, because the product may wrap.
   options.seed = static_cast<int64_t>(static_cast<uint64_t>(seed_) * 1000003 + variables_.size());
   initializers_.push_back(AssignVariable(scope, variable, initializer(scope, options)));
   variables_.push_back(variable);
@@ -202,7 +202,7 @@ Output Flatten(const Scope& scope, const Output& x) {
   const PartialTensorShape& shape = x.node()->output_shape(x.index());
   int64_t columns = 1;
   for (int d = 1; d < shape.dims(); ++d) {
-    // Negative if a dimension is not known, or the product is too large.
+    // Negative if a dimension is not known or the product overflows.
     columns = columns < 0 || shape.dim_size(d) < 0
                   ? -1
                   : MultiplyWithoutOverflow(columns, shape.dim_size(d));
@@ -256,7 +256,7 @@ Output FakeQuant(const Scope& scope, Model* model, const std::string& name, cons
         errors::InvalidArgument("layer '", name, "': expected 2 to 16 bits, found ", options.bits));
   }
   if (!HasInput(s, name, x)) return Output();
-  // Returns a bound: that of the batches until now, or that of training.
+  // Returns a bound of the range: the updated moving bound in training, otherwise the stored bound.
   const auto bound = [&](const char* which, float first, const auto& of_batch) {
     const Output variable =
         model->Variable(absl::StrCat(name, "/", which), TensorShape(), Constant(first), false);
@@ -272,10 +272,10 @@ Output FakeQuant(const Scope& scope, Model* model, const std::string& name, cons
     return Output(ops::Minimum(s, ops::Min(s, x, AllAxes(s, x, false)), 0.0f));
   });
   const auto levels = static_cast<float>((int64_t{1} << options.bits) - 1);
-  // A range of a point has no step.
+  // An empty range would have a step of 0.
   max = ops::Maximum(s, max, 1e-6f);
   if (options.power_of_two) {
-    // With a sign, the integers are those from -2^(bits - 1) to 2^(bits - 1) - 1.
+    // Signed integers range from -2^(bits - 1) to 2^(bits - 1) - 1.
     const float highest = options.nonnegative ? levels : (levels - 1) / 2;
     const Output reach = options.nonnegative ? max : Output(ops::Maximum(s, max, ops::Neg(s, min)));
     const Output step = PowerOfTwoAbove(s, ops::RealDiv(s, reach, highest));
@@ -290,7 +290,7 @@ Output FakeQuantWeights(const Scope& scope, const Output& weights, int bits) {
   const Scope s = scope.NewSubScope("quantized_weights");
   if (!s.ok()) return Output();
   const Output magnitudes = ops::Abs(s, ops::StopGradient(s, weights));
-  // A channel of zeros has any range.
+  // The range of a channel of zeros is arbitrary, but must not be empty.
   const Output max = ops::Maximum(s, ops::Max(s, magnitudes, AllAxes(s, weights, true)), 1e-6f);
   return ops::FakeQuantWithMinMaxVarsPerChannel(
       s, weights, ops::Neg(s, max), max,

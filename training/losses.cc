@@ -16,7 +16,7 @@ Output MeanOfAll(const Scope& scope, const Output& values) {
   return ops::Mean(scope, ops::Reshape(scope, values, {-1}), 0);
 }
 
-// Labels as a type that all ops on them take.
+// Converts labels to a type that all ops on labels accept.
 Output Wide(const Scope& scope, const Output& labels) {
   return labels.type() == DT_INT64 ? labels : Output(ops::Cast(scope, labels, DT_INT64));
 }
@@ -55,8 +55,8 @@ Output SmoothedSoftmaxCrossEntropy(const Scope& scope, const Output& logits, con
 Output SigmoidCrossEntropy(const Scope& scope, const Output& logits, const Output& labels) {
   const Scope s = scope.NewSubScope("sigmoid_cross_entropy");
   if (!s.ok()) return Output();
-  // max(x, 0) - x * label + log(1 + exp(-|x|)), which does not overflow. Selections, since the
-  // gradients of the maximum and of |x| at 0 are not those of the sum.
+  // max(x, 0) - x * label + log(1 + exp(-|x|)), which does not overflow. Uses selections, because
+  // the gradients of the maximum and of |x| at 0 would not add up to the gradient of the loss.
   const Output zeros = ops::ZerosLike(s, logits);
   const Output is_positive = ops::GreaterEqual(s, logits, zeros);
   const Output positive = ops::SelectV2(s, is_positive, logits, zeros);

@@ -37,14 +37,14 @@ Output SumOfAll(const Scope& scope, const Output& x) {
   return ops::Sum(scope, ops::Reshape(scope, x, {-1}), 0);
 }
 
-// Returns the sizes of a shape as a tensor.
+// Returns the dimension sizes of a shape as a tensor.
 Tensor Dims(const TensorShape& shape) {
   Tensor dims(DT_INT64, {shape.dims()});
   for (int d = 0; d < shape.dims(); ++d) dims.flat<int64_t>()(d) = shape.dim_size(d);
   return dims;
 }
 
-// A variable that starts as zeros.
+// A variable that `reset` sets to zeros.
 struct ResettableVariable {
   ResettableVariable(const Scope& scope, const std::string& name, DataType dtype,
                      const TensorShape& shape)

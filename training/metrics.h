@@ -22,42 +22,42 @@
 namespace gradflow {
 namespace training {
 
-// Returns the fraction of the rows of `logits`, [n, classes] of float, in which less than k
-// elements are greater than that of the label, as a float. `labels` is [n], of integers. Rows
-// whose label is no class, or that have an element that is not finite, count as wrong.
+// Returns, as a float, the fraction of the rows of `logits` with fewer than k elements greater than
+// the element at the label. `logits` is a float [n, classes]; `labels` is an integer [n]. A row
+// counts as wrong if its label is not a class or an element is not finite.
 Output TopKAccuracy(const Scope& scope, const Output& logits, const Output& labels, int64_t k);
 
-// Returns the matrix [num_classes, num_classes] of int64 whose element (i, j) is the number of
-// examples of class i that were predicted as class j. `labels` and `predictions` are [n], of
-// integers; others than 0 to num_classes - 1 are INVALID_ARGUMENT in the run.
+// Returns the matrix int64 [num_classes, num_classes] whose element (i, j) is the number of
+// examples of class i that were predicted as class j. `labels` and `predictions` are integers [n].
+// Values outside 0 to num_classes - 1 return INVALID_ARGUMENT when the graph runs.
 Output ConfusionMatrix(const Scope& scope, const Output& labels, const Output& predictions,
                        int64_t num_classes);
 
-// For each class of a confusion matrix, [classes] of float; 0 where there is no example.
+// The metrics of each class of a confusion matrix: floats [classes], 0 where there is no example.
 struct ClassMetrics {
-  // The fraction of the examples predicted as the class that are of it.
+  // The fraction of the examples predicted as the class that belong to it.
   Output precision;
-  // The fraction of the examples of the class that are predicted as it.
+  // The fraction of the examples of the class that were predicted as the class.
   Output recall;
   // 2 * precision * recall / (precision + recall).
   Output f1;
 };
 ClassMetrics PrecisionAndRecall(const Scope& scope, const Output& confusion);
 
-// A metric over several runs, which variables keep.
+// A metric that accumulates over several runs in variables.
 struct RunningMetric {
-  // Sets the variables to zero, also at first.
+  // Sets the variables to zero. Must also run before the first update.
   Operation reset;
   // Adds the values of a run.
   Operation update;
-  // To be fetched in a run without updates.
+  // Fetch it in a run without updates.
   Output result;
 };
-// The mean of all elements of `values`, of a type of numbers, in all runs: a float, 0 without
-// elements. It is accumulated in double. `name` names the variables, "<name>/total" and
-// "<name>/count", and must not be that of another metric.
+// The mean of all elements of `values`, a numeric tensor, over all runs: a float, 0 if there are no
+// elements. Accumulates in double. The variables are "<name>/total" and "<name>/count"; no other
+// metric may have the same name.
 RunningMetric RunningMean(const Scope& scope, const std::string& name, const Output& values);
-// The sum of `values`, whose shape must be known, element by element. The variable is "<name>/sum".
+// The elementwise sum of `values`, whose shape must be known. The variable is "<name>/sum".
 RunningMetric RunningSum(const Scope& scope, const std::string& name, const Output& values);
 
 }  // namespace training

@@ -38,7 +38,7 @@ bool IsEmpty(const SparseGradient& gradient) {
   return !gradient.is_sparse && IsNoGradient(gradient.dense);
 }
 
-// Returns the slices with each index once. Its row is the sum of all rows with this index.
+// Returns slices that hold each index once, with the sum of all its rows.
 IndexedSlices SumRows(const Scope& scope, const IndexedSlices& slices) {
   const auto unique = ops::Unique(scope, slices.indices);
   IndexedSlices sums = slices;
@@ -109,7 +109,7 @@ absl::Status Optimizer::ApplyGradients(const std::vector<SparseGradient>& gradie
   Begin(*first);
   const Scope scope = scope_.NewSubScope("train");
   std::vector<Operation> updates;
-  // No variable changes before all gradients are known.
+  // Variables change only after all gradients have been computed.
   std::vector<Operation> all;
   for (const SparseGradient& gradient : gradients) {
     if (IsEmpty(gradient)) continue;
@@ -191,12 +191,12 @@ Operation Optimizer::AddUpdate(const Scope& scope, const VariableInfo& info, abs
     inputs.push_back(gradient.dense);
   }
   inputs.insert(inputs.end(), after.begin(), after.end());
-  OpRecorder recorder(scope, absl::StrCat(info.is_resource ? "Resource" : "",
-                                          gradient.is_sparse ? "SparseApply" : "Apply", name));
-  for (const Output& input : inputs) recorder.Input(Input(input));
-  recorder.Attr("use_locking", true);
-  if (!bool_attr.empty()) recorder.Attr(bool_attr, value);
-  return recorder.Finish();
+  OpBuilder builder(scope, absl::StrCat(info.is_resource ? "Resource" : "",
+                                        gradient.is_sparse ? "SparseApply" : "Apply", name));
+  for (const Output& input : inputs) builder.Input(Input(input));
+  builder.Attr("use_locking", true);
+  if (!bool_attr.empty()) builder.Attr(bool_attr, value);
+  return builder.Finish();
 }
 
 Operation GradientDescent::Apply(const Scope& scope, const Output& variable,
@@ -206,10 +206,10 @@ Operation GradientDescent::Apply(const Scope& scope, const Output& variable,
     return AddUpdate(scope, info, "GradientDescent", {variable, rate}, gradient);
   }
   const Output updates = ops::Mul(scope, gradient.slices.values, rate);
-  OpRecorder recorder(scope, info.is_resource ? "ResourceScatterSub" : "ScatterSub");
-  recorder.Input(Input(variable)).Input(Input(gradient.slices.indices)).Input(Input(updates));
-  if (!info.is_resource) recorder.Attr("use_locking", true);
-  return recorder.Finish();
+  OpBuilder builder(scope, info.is_resource ? "ResourceScatterSub" : "ScatterSub");
+  builder.Input(Input(variable)).Input(Input(gradient.slices.indices)).Input(Input(updates));
+  if (!info.is_resource) builder.Attr("use_locking", true);
+  return builder.Finish();
 }
 
 Operation Momentum::Apply(const Scope& scope, const Output& variable, const VariableInfo& info,
@@ -239,7 +239,7 @@ Operation RMSProp::Apply(const Scope& scope, const Output& variable, const Varia
 }
 
 void Adam::Begin(const VariableInfo& info) {
-  // The type of the first variable, as in TensorFlow.
+  // The powers have the type of the first variable, as in TensorFlow.
   power_dtype_ = info.dtype;
   beta1_power_ = NewScalar("beta1_power", info.dtype, info.is_resource, options_.beta1);
   beta2_power_ = NewScalar("beta2_power", info.dtype, info.is_resource, options_.beta2);
@@ -258,9 +258,9 @@ Operation Adam::Apply(const Scope& scope, const Output& variable, const Variable
     const Output decay =
         ops::Mul(scope, ops::Mul(scope, rate, ScalarOf(scope, info, options_.weight_decay)),
                  ReadVariable(scope, variable));
-    OpRecorder recorder(scope, info.is_resource ? "AssignSubVariableOp" : "AssignSub");
-    recorder.Input(Input(variable)).Input(Input(decay));
-    update_scope = After(scope, {recorder.Finish()});
+    OpBuilder builder(scope, info.is_resource ? "AssignSubVariableOp" : "AssignSub");
+    builder.Input(Input(variable)).Input(Input(decay));
+    update_scope = After(scope, {builder.Finish()});
   }
   const Output dense = gradient.is_sparse ? ToDense(scope, gradient.slices) : gradient.dense;
   return AddUpdate(update_scope, info, "Adam",
@@ -271,7 +271,7 @@ Operation Adam::Apply(const Scope& scope, const Output& variable, const Variable
 }
 
 void Adam::End(const Scope& scope, std::vector<Operation>* updates) {
-  // All updates read the powers before they change.
+  // The powers change only after all updates have read them.
   const Scope after = After(scope, *updates);
   VariableInfo info;
   info.dtype = power_dtype_;
@@ -307,7 +307,7 @@ std::vector<SparseGradient> ClipByGlobalNorm(const Scope& scope,
                                              const std::vector<SparseGradient>& gradients,
                                              float norm) {
   std::vector<SparseGradient> clipped = gradients;
-  // The tensors that are scaled.
+  // The tensors to scale.
   std::vector<Output*> values;
   DataType dtype = DT_FLOAT;
   for (SparseGradient& gradient : clipped) {
@@ -316,7 +316,7 @@ std::vector<SparseGradient> ClipByGlobalNorm(const Scope& scope,
     if (values.back()->type() == DT_DOUBLE) dtype = DT_DOUBLE;
   }
   if (values.empty()) return clipped;
-  // Squares of types of 16 bits would soon be infinite.
+  // Accumulates in at least float, because squares of 16-bit floats overflow easily.
   std::vector<Output> halves;
   for (const Output* value : values) {
     halves.push_back(ops::L2Loss(scope, AsType(scope, *value, dtype)));
@@ -324,7 +324,7 @@ std::vector<SparseGradient> ClipByGlobalNorm(const Scope& scope,
   const Output total = ops::Sqrt(scope, ops::Mul(scope, ops::AddN(scope, halves),
                                                  AsType(scope, ops::Const(scope, 2.0f), dtype)));
   const Output most = AsType(scope, ops::Const(scope, norm), dtype);
-  // norm / max(total, norm), which is 1 for gradients within the norm; NaN if the total is not
+  // norm / max(total, norm), which is 1 if the total is at most the norm. NaN if the total is not
   // finite.
   const Output scale = ops::Add(scope, ops::RealDiv(scope, most, ops::Maximum(scope, total, most)),
                                 ops::Sub(scope, total, total));

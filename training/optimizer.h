@@ -1,4 +1,4 @@
-// Optimizers: add the updates of variables by gradients to a graph.
+// Optimizers: add ops to a graph that update variables by gradients.
 //
 //   Adam adam(scope, AdamOptions().LearningRate(0.01f));
 //   Operation train;
@@ -7,24 +7,24 @@
 //   session.Run({}, {}, adam.initializers(), nullptr);   // the slots
 //   for (...) session.Run(feeds, {loss}, {train}, &outputs);
 //
-// Also in two steps, to change the gradients in between:
+// The same in two steps, to change the gradients in between:
 //
 //   GRADFLOW_RETURN_IF_ERROR(adam.ComputeGradients(loss, variables, &gradients));
 //   gradients = ClipByGlobalNorm(scope, gradients, 1.0f);
 //   GRADFLOW_RETURN_IF_ERROR(adam.ApplyGradients(gradients, variables, &train));
 //
-// The gradient of a variable of which the loss only gathers rows, such as an embedding, is slices.
-// GradientDescent, Momentum, Adagrad, RMSProp and Ftrl then update these rows, and those of their
-// slots, and leave the others as they are, as TensorFlow's do. A step takes time that depends on
-// the rows that it gathers, not on those of the variable. Momentum, RMSProp and Ftrl would also
-// change other rows for a dense gradient of zeros. Adam and AdamW always update all rows, as
-// TensorFlow's Adam does, since moments decay in each step.
+// If the loss only gathers rows of a variable, such as an embedding, the gradient of the variable
+// is slices. GradientDescent, Momentum, Adagrad, RMSProp and Ftrl then update only these rows and
+// the same rows of their slots, as TensorFlow's optimizers do. The time of a step depends on the
+// number of gathered rows, not on the size of the variable. With a dense gradient, Momentum,
+// RMSProp and Ftrl would also change rows whose gradient is zero. Adam and AdamW always update all
+// rows, like TensorFlow's Adam, because moments decay in each step.
 //
-// Slots are variables of the names that TensorFlow's optimizers of the same name
-// (tf.compat.v1.train) give them: "w/Adam", "w/Adam_1". A second optimizer of a graph continues the
-// numbers: "w/Adam_2", "beta1_power_1". A checkpoint of either continues in the other.
+// Slots are variables. They have the names that the optimizer of the same name in
+// tf.compat.v1.train gives them: "w/Adam", "w/Adam_1". A second optimizer of a graph continues the
+// numbers: "w/Adam_2", "beta1_power_1". Either library can continue from a checkpoint of the other.
 //
-// Errors of the graph are also those of the scope.
+// Errors of the graph are also reported through the scope.
 #ifndef GRADFLOW_TRAINING_OPTIMIZER_H_
 #define GRADFLOW_TRAINING_OPTIMIZER_H_
 
@@ -45,24 +45,24 @@
 namespace gradflow {
 namespace training {
 
-// Adds gradients and updates to a graph. The classes below are the kinds of update.
+// Adds gradients and updates to a graph. Subclasses implement the update rules.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  // Adds the gradients of `loss` by the variables. A variable that the loss does not depend on has
-  // no gradient, NoGradient(). The options may save memory, for example.
+  // Adds the gradients of `loss` with respect to the variables. The gradient of a variable that the
+  // loss does not depend on is NoGradient(). `options` can save memory by recomputation.
   absl::Status ComputeGradients(const Output& loss, const std::vector<Output>& variables,
                                 std::vector<Output>* gradients,
                                 const GradientBuildOptions& options = {});
-  // Overload that returns slices for variables of which only rows are gathered.
+  // Overload that returns slices for variables whose rows are only gathered.
   absl::Status ComputeGradients(const Output& loss, const std::vector<Output>& variables,
                                 std::vector<SparseGradient>* gradients,
                                 const GradientBuildOptions& options = {});
-  // Adds the updates. *train runs them all. Variables without a gradient are left out. Returns
-  // INVALID_ARGUMENT if none has one, FAILED_PRECONDITION if it is called twice.
+  // Adds the updates. *train runs them all. Skips variables without a gradient. Returns
+  // INVALID_ARGUMENT if no variable has a gradient, and FAILED_PRECONDITION if called twice.
   absl::Status ApplyGradients(const std::vector<Output>& gradients,
                               const std::vector<Output>& variables, Operation* train);
   absl::Status ApplyGradients(const std::vector<SparseGradient>& gradients,
@@ -71,37 +71,41 @@ class Optimizer {
   absl::Status Minimize(const Output& loss, const std::vector<Output>& variables, Operation* train,
                         const GradientBuildOptions& options = {});
 
-  // After ApplyGradients: the operations that give the slots their initial values, and the slots,
-  // for a Saver.
+  // Valid after ApplyGradients: the operations that give the slots their initial values, and the
+  // slots, for a Saver.
   const std::vector<Operation>& initializers() const { return initializers_; }
   const std::vector<Output>& slots() const { return slots_; }
 
  protected:
-  // `rate` is the learning rate, a scalar of any floating type; empty for `constant_rate`.
+  // `rate` is the learning rate, a scalar of any floating-point type. If `rate` is empty, the
+  // learning rate is `constant_rate`.
   Optimizer(const Scope& scope, Output rate, float constant_rate)
       : scope_(scope), rate_(rate), constant_rate_(constant_rate) {}
 
-  // Returns the scope of the constructor.
+  // Returns the scope passed to the constructor.
   const Scope& scope() const { return scope_; }
-  // Adds the update of one variable, and returns it. Slices may have an index several times.
+  // Adds the update of one variable, and returns it. Slices may repeat an index.
   virtual Operation Apply(const Scope& scope, const Output& variable, const VariableInfo& info,
                           const SparseGradient& gradient) = 0;
-  // Called once before and once after all calls of Apply. `updates` are theirs; more may be added.
+  // Begin is called once before all calls of Apply, with the first variable that has a gradient.
+  // End is called once after them, with the operations that Apply returned. End may add operations.
   virtual void Begin(const VariableInfo&) {}
   virtual void End(const Scope&, std::vector<Operation>*) {}
 
-  // Adds a slot of `variable`, named `variable`/`name`, with all elements `value` at first. If the
+  // Adds a slot of a variable, named `variable`/`name`, with all elements initially `value`. If the
   // graph has a variable of this name, the slot is named `variable`/`name`_1, or _2, and so on.
   Output NewSlot(const VariableInfo& info, absl::string_view name, float value);
-  // Adds a scalar variable of this name, or one that follows it, as above.
+  // Adds a scalar variable of this name, with a suffix as in NewSlot if the name is taken.
   Output NewScalar(absl::string_view name, DataType dtype, bool is_resource, float value);
   // Adds a scalar of the type of a variable.
   Output ScalarOf(const Scope& scope, const VariableInfo& info, float value) const;
   // Returns the learning rate in the type of a variable.
   Output RateOf(const Scope& scope, const VariableInfo& info) const;
-  // Adds the op of an update, "ApplyMomentum" for the name "Momentum" and a reference to a
-  // variable, "ResourceSparseApplyMomentum" for slices and a resource. Its inputs are `before`, the
-  // gradient, and `after`. Rows of the same index are summed.
+  // Adds the op that updates a variable. The op is [Resource][Sparse]Apply`name`: "Resource" if the
+  // variable is a resource, "Sparse" if the gradient is slices. An example is
+  // "ResourceSparseApplyMomentum". Its inputs are `before`, the gradient, and `after`. Rows with
+  // the same index are summed. If `bool_attr` is not empty, the op has this attribute, with
+  // `value`.
   Operation AddUpdate(const Scope& scope, const VariableInfo& info, absl::string_view name,
                       std::vector<Output> before, const SparseGradient& gradient,
                       const std::vector<Output>& after = {}, absl::string_view bool_attr = {},
@@ -120,7 +124,7 @@ class Optimizer {
   std::vector<Output> slots_;
 };
 
-// The options that all optimizers have. Learning rates may vary, see schedules.h.
+// Options that all optimizers have. Learning rates may vary; see schedules.h.
 template <typename Options>
 struct OptimizerOptions {
   // A constant learning rate.
@@ -231,10 +235,10 @@ struct AdamOptions : OptimizerOptions<AdamOptions> {
   float epsilon = 1e-8f;
   // If true, uses Nesterov's momentum.
   bool use_nesterov = false;
-  // With AdamW, each step first multiplies the variables by 1 - rate * weight_decay.
+  // If not 0, each step first multiplies the variables by 1 - rate * weight_decay.
   float weight_decay = 0;
-  // Returns, for the name of a variable, whether it is multiplied; empty for all. Biases and the
-  // variables of batch norms are often left out.
+  // Returns whether weight decay applies to the variable of this name; if empty, it applies to all.
+  // Biases and the variables of batch norms are often excluded.
   std::function<bool(const std::string& name)> decays;
 };
 class Adam : public Optimizer {
@@ -255,7 +259,7 @@ class Adam : public Optimizer {
   Output beta2_power_;
 };
 
-// Adam with decoupled weight decay, by default of 0.004, as in Keras.
+// Adam with decoupled weight decay. A weight_decay of 0 is replaced by 0.004, the default of Keras.
 class AdamW final : public Adam {
  public:
   // Adds updates to the graph of `scope`.
@@ -268,7 +272,7 @@ class AdamW final : public Adam {
   }
 };
 
-// Slots "Ftrl", the sum of squares, and "Ftrl_1".
+// Slots "Ftrl", the sum of squares, and "Ftrl_1", the linear term.
 struct FtrlOptions : OptimizerOptions<FtrlOptions> {
   // The learning rate, if it is constant.
   float learning_rate = 0.01f;
@@ -276,7 +280,7 @@ struct FtrlOptions : OptimizerOptions<FtrlOptions> {
   float learning_rate_power = -0.5f;
   // The initial value of the sum of squares.
   float initial_accumulator_value = 0.1f;
-  // The factors of the penalties.
+  // The factors of the L1 and L2 penalties.
   float l1 = 0;
   float l2 = 0;
 };
@@ -293,10 +297,10 @@ class Ftrl final : public Optimizer {
   const FtrlOptions options_;
 };
 
-// Scales the gradients such that the square root of the sum of all squares is at most `norm`. If
-// the square root is not finite, all become NaN, as in TensorFlow. Empty gradients stay empty. The
-// squares of slices are those of their values, as in TensorFlow, also if an index is there several
-// times.
+// Scales the gradients so that the square root of the sum of all squares is at most `norm`. If the
+// square root is not finite, all gradients become NaN, as in TensorFlow. Empty gradients stay
+// empty. The norm of slices counts each value separately, even if an index repeats, as in
+// TensorFlow.
 std::vector<Output> ClipByGlobalNorm(const Scope& scope, const std::vector<Output>& gradients,
                                      float norm);
 std::vector<SparseGradient> ClipByGlobalNorm(const Scope& scope,

@@ -37,7 +37,7 @@ Output Texts(const Scope& scope, const std::vector<std::string>& texts) {
 
 std::string StateFile(const fs::path& folder) { return (folder / "checkpoint").string(); }
 
-// Returns the text of the file that names the checkpoints, relative to its folder.
+// Returns the text of the file that names the checkpoints. Names are relative to the folder.
 std::string StateText(const std::vector<std::string>& checkpoints) {
   const auto quoted = [](const std::string& prefix) {
     return absl::StrCat("\"", absl::CEscape(fs::path(prefix).filename().string()), "\"\n");
@@ -49,7 +49,7 @@ std::string StateText(const std::vector<std::string>& checkpoints) {
   return text;
 }
 
-// Names of checkpoints in a state file.
+// The names of checkpoints in a state file.
 struct State {
   std::string latest;
   std::vector<std::string> all;
@@ -58,7 +58,7 @@ struct State {
 absl::StatusOr<State> ReadState(const std::string& folder) {
   const std::string path = StateFile(folder);
   const auto read = [&]() -> absl::StatusOr<State> {
-    // The file has a few names.
+    // The file only holds a few names.
     constexpr size_t kMaxBytes = 1 << 20;
     size_t size = 0;
     GRADFLOW_ASSIGN_OR_RETURN(const internal::FileDescriptor file, internal::OpenFile(path, &size));
@@ -88,8 +88,9 @@ absl::StatusOr<State> ReadState(const std::string& folder) {
   return state;
 }
 
-// Returns the checkpoints in `folder` that its state file names and that exist, oldest first, each
-// once. Names that lead out of the folder are left out, since the oldest ones will be removed.
+// Returns the checkpoints in `folder` that its state file names and that exist, oldest first,
+// without repetitions. Skips names that lead out of the folder, because the oldest checkpoints will
+// be removed.
 std::vector<std::string> Existing(const std::string& folder) {
   std::vector<std::string> prefixes;
   const absl::StatusOr<State> state = ReadState(folder);
@@ -100,7 +101,7 @@ std::vector<std::string> Existing(const std::string& folder) {
   }
   for (const fs::path name : names) {
     std::error_code error;
-    // TensorFlow names checkpoints of absolute folders by absolute paths.
+    // In absolute folders, TensorFlow names checkpoints by absolute paths.
     const fs::path here = folder.empty() ? fs::path(".") : fs::path(folder);
     const bool is_here = name == name.filename() ||
                          (name.is_absolute() && fs::equivalent(name.parent_path(), here, error));
@@ -113,7 +114,7 @@ std::vector<std::string> Existing(const std::string& folder) {
   return prefixes;
 }
 
-// Waits until the files of a checkpoint and their names are on the disk.
+// Waits until the files of a checkpoint and their directory entries are on the disk.
 absl::Status Sync(const std::string& prefix) {
   for (const std::string& file : {internal::DataFile(prefix, 0, 1), internal::IndexFile(prefix)}) {
     const absl::Status status = internal::SyncFile(file);
@@ -168,7 +169,7 @@ Saver::Saver(const Scope& scope, const std::vector<Output>& variables, const Sav
   save_ = ops::SaveV2(s, prefix_, name_list, slices, values).operation;
   const auto restored = ops::RestoreV2(s, prefix_, name_list, slices, types);
   if (!s.ok()) return;
-  // No variable is assigned before all values have the right shapes.
+  // Assigns variables only after all values have been checked to have the right shapes.
   std::vector<Output> checked;
   std::vector<Operation> checks;
   for (size_t i = 0; i < names.size(); ++i) {
@@ -181,7 +182,7 @@ Saver::Saver(const Scope& scope, const std::vector<Output>& variables, const Sav
   const Scope assign = s.WithControlDependencies(std::vector<Operation>{all_checked});
   std::vector<Operation> assignments;
   for (size_t i = 0; i < variables.size(); ++i) {
-    // The old value of a variable may have any shape.
+    // The old value of the variable may have any shape.
     assignments.push_back(is_resource[i] ? AssignVariable(assign, variables[i], checked[i])
                                          : ops::Assign(assign, variables[i], checked[i],
                                                        ops::Assign::ValidateShape(false))
@@ -201,7 +202,7 @@ absl::Status Saver::Save(const ClientSession& session, const std::string& prefix
     return errors::Prefix(absl::StrCat("'", folder, "': "), status);
   };
   GRADFLOW_RETURN_IF_ERROR(at_folder(internal::MakeFolders(prefix)));
-  // No other saver chooses a name, or changes the list of checkpoints, until this one is done.
+  // The lock keeps other savers from choosing a name or changing the list of checkpoints.
   const absl::StatusOr<internal::FileDescriptor> lock = internal::LockFolder(folder);
   if (!lock.ok()) return at_folder(lock.status());
   internal::RemoveStaleFiles(folder);

@@ -9,7 +9,7 @@ namespace gradflow {
 namespace training {
 namespace {
 
-// The step in double, in which it is exact.
+// Converts the step to double, which represents it exactly.
 Output Exact(const Scope& scope, const Output& step) { return ops::Cast(scope, step, DT_DOUBLE); }
 
 }  // namespace

@@ -16,8 +16,8 @@
 namespace gradflow {
 namespace training {
 
-// rates[i], where i is the number of boundaries that are less than the step. REQUIRES: there is one
-// more rate than boundaries, which ascend
+// rates[i], where i is the number of boundaries less than the step. There must be one more rate
+// than boundaries; otherwise an error is reported through the scope. REQUIRES: boundaries ascend
 Output PiecewiseConstant(const Scope& scope, const Output& step,
                          const std::vector<int64_t>& boundaries, const std::vector<float>& rates);
 
@@ -25,11 +25,11 @@ Output PiecewiseConstant(const Scope& scope, const Output& step,
 Output ExponentialDecay(const Scope& scope, const Output& step, float rate, int64_t steps,
                         float decay, bool staircase = false);
 
-// From `rate` to alpha * rate, along half a wave of the cosine over `steps` steps.
+// Decays from `rate` to alpha * rate, along half a cosine wave over `steps` steps. Then constant.
 Output CosineDecay(const Scope& scope, const Output& step, float rate, int64_t steps,
                    float alpha = 0);
 
-// `rate` times (step + 1) / steps in the first steps, `rate` afterwards.
+// `rate` times (step + 1) / steps in the first `steps` steps, `rate` afterwards.
 Output WarmUp(const Scope& scope, const Output& step, const Output& rate, int64_t steps);
 
 }  // namespace training

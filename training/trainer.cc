@@ -20,7 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Counters are integers.
+// Stores a double in a counter, which is an integer.
 int64_t BitsOf(double value) {
   int64_t bits = 0;
   std::memcpy(&bits, &value, sizeof(bits));
@@ -32,7 +32,7 @@ double FromBits(int64_t bits) {
   return value;
 }
 
-// The counters of a checkpoint: those of Trainer, then those of InputCounters().
+// The counters of a checkpoint: first the trainer's, then the results of InputCounters().
 enum Counter {
   kStep,
   kPosition,
@@ -54,14 +54,14 @@ constexpr const char* kCounterNames[] = {"trainer/step",
                                          "trainer/seed",
                                          "trainer/drop_remainder"};
 
-// Returns what the batch at a position depends on, besides the values of the examples.
+// Returns the numbers that determine which examples are in the batch at a position.
 std::vector<int64_t> InputCounters(const Batches& batches) {
   const BatchesOptions& options = batches.options();
   return {options.batch_size, batches.num_examples(), options.shuffle ? 1 : 0,
           options.shuffle ? static_cast<int64_t>(options.seed) : 0, options.drop_remainder ? 1 : 0};
 }
 
-// Returns INVALID_ARGUMENT if the checkpoint is that of other batches.
+// Returns INVALID_ARGUMENT if the checkpoint was written with other batches.
 absl::Status CheckInput(const std::string& prefix, const Batches& batches) {
   GRADFLOW_ASSIGN_OR_RETURN(const Checkpoint checkpoint, Checkpoint::Open(prefix));
   const char* const* name = kCounterNames + kTrainerCounters;
@@ -69,15 +69,15 @@ absl::Status CheckInput(const std::string& prefix, const Batches& batches) {
     GRADFLOW_ASSIGN_OR_RETURN(const Tensor stored, checkpoint.Read(*name));
     const bool is_counter = stored.dtype() == DT_INT64 && stored.NumElements() == 1;
     if (!is_counter || stored.flat<int64_t>()(0) != found) {
-      return errors::InvalidArgument("checkpoint '", prefix, "' is that of a run with '", *name,
-                                     "' ", stored.SummarizeValue(1), ", found ", found);
+      return errors::InvalidArgument("checkpoint '", prefix, "' is from a run with '", *name, "' ",
+                                     stored.SummarizeValue(1), ", found ", found);
     }
     ++name;
   }
   return absl::OkStatus();
 }
 
-// Notes SIGINT while it lives, if `is_wanted`.
+// Records SIGINT during its lifetime, if `is_wanted`.
 class InterruptNote {
  public:
   explicit InterruptNote(bool is_wanted) : is_wanted_(is_wanted) {
@@ -85,7 +85,7 @@ class InterruptNote {
     interrupted_ = 0;
     struct sigaction action = {};
     action.sa_handler = [](int) { interrupted_ = 1; };
-    // The second signal has its usual effect.
+    // The handler is reset: a second signal has its usual effect.
     action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
     sigaction(SIGINT, &action, &before_);
   }
@@ -103,10 +103,10 @@ class InterruptNote {
 };
 volatile std::sig_atomic_t InterruptNote::interrupted_ = 0;
 
-// Sums up steps for a line of progress.
-class Progress {
+// Accumulates steps for a progress line.
+class ProgressLine {
  public:
-  explicit Progress(const TrainerOptions& options) : options_(options) {}
+  explicit ProgressLine(const TrainerOptions& options) : options_(options) {}
 
   void Add(int64_t step, float loss, int64_t examples) {
     if (options_.progress == nullptr) return;
@@ -129,10 +129,10 @@ class Progress {
                             static_cast<int>(rest - 60 * static_cast<double>(minutes)));
     }
     options_.progress(line);
-    *this = Progress(options_);
+    *this = ProgressLine(options_);
   }
 
-  Progress& operator=(Progress&& other) noexcept {
+  ProgressLine& operator=(ProgressLine&& other) noexcept {
     begin_ = other.begin_;
     steps_ = other.steps_;
     examples_ = other.examples_;
@@ -207,12 +207,12 @@ absl::StatusOr<StopReason> Trainer::Run(const ClientSession& session, Batches* b
 
 absl::StatusOr<StopReason> Trainer::Steps(const ClientSession& session, Batches* batches) {
   const InterruptNote interrupt(options_.stop_on_interrupt);
-  Progress progress(options_);
+  ProgressLine progress(options_);
   std::vector<Tensor> batch;
   std::vector<Tensor> outputs;
   while (options_.steps == 0 || step_ < options_.steps) {
     if (interrupt.is_set() || stopped_.exchange(false)) return StopReason::kStopped;
-    // A checkpoint may be that of a run that had ended.
+    // The run may have resumed from the checkpoint of a finished run.
     if (options_.patience > 0 && evaluations_since_best_ >= options_.patience) {
       return StopReason::kNoImprovement;
     }

@@ -42,81 +42,88 @@ namespace training {
 struct TrainerOptions {
   // ---- A step ----
 
-  // The placeholders that are fed with the tensors of a batch, in their order.
+  // The placeholders that are fed with the tensors of a batch, in this order.
   std::vector<Output> inputs;
-  // The loss, a scalar float, and further operations that each step runs.
+  // The loss, a scalar float, and other operations that each step runs.
   Output loss;
   std::vector<Operation> targets;
-  // The total number of steps, including those before a resumed checkpoint; 0 to run until the
+  // The total number of steps, including the steps before a resumed checkpoint; 0 to run until the
   // input ends.
   int64_t steps = 0;
-  // Called after each step with its number, from 1 on, and its loss. An error ends the run.
+  // Called after each step with the loss and the number of the step, from 1. An error ends the run.
   std::function<absl::Status(int64_t step, float loss)> after_step;
 
   // ---- Progress ----
 
-  // Takes a line such as "step 1200 of 6000, loss 0.3121, 4512 examples/s, 0:42 left", at most
-  // every `progress_seconds`. The loss is the mean since the line before.
+  // Receives a line such as "step 1200 of 6000, loss 0.3121, 4512 examples/s, 0:42 left": at most
+  // once every `progress_seconds`, and after the last step. The loss is the mean since the previous
+  // line.
   std::function<void(const std::string& line)> progress;
   double progress_seconds = 10;
 
   // ---- Evaluation ----
 
-  // Returns a metric; larger is better. Called after every `evaluate_every` steps.
+  // Returns a metric; larger is better. Called every `evaluate_every` steps, or never if that is 0.
   std::function<absl::StatusOr<double>(int64_t step)> evaluate;
   int64_t evaluate_every = 0;
-  // Ends the run after this many evaluations in a row without a new maximum; 0 for never.
+  // Ends the run after this many consecutive evaluations without a new maximum; 0 for never.
   int64_t patience = 0;
 
   // ---- Checkpoints ----
 
-  // The prefix that Saver::Save() takes; empty for no checkpoints. One is written after every
-  // `checkpoint_every` steps, if that is not 0, and at the end of the run.
+  // The prefix for Saver::Save(); empty for no checkpoints. A checkpoint is written every
+  // `checkpoint_every` steps, unless that is 0, and at the end of the run.
   std::string checkpoint_prefix;
   int64_t checkpoint_every = 0;
+  // The number of checkpoints to keep; 0 for all.
   int max_to_keep = 5;
+
+  // ---- Interruption ----
+
   // If true, SIGINT ends the run as Stop() does, and a second SIGINT ends the process.
   bool stop_on_interrupt = false;
 };
 
-// Why a run has ended.
+// The reason why a run ended.
 enum class StopReason {
-  // All steps have been made.
+  // All steps have been run.
   kSteps,
-  // There is no further batch.
+  // The input has no more batches.
   kEndOfInput,
-  // The metric has not improved.
+  // The metric has not improved in the last `patience` evaluations.
   kNoImprovement,
-  // Stop() was called, or there was a SIGINT.
+  // Stop() was called, or the process received a SIGINT.
   kStopped,
 };
 
 // Thread safety: none, except for Stop().
 class Trainer {
  public:
-  // Adds the nodes that save and restore `variables`, if there is a prefix. Errors are those of the
-  // scope. Checkpoints also store the step number, the position of the input and what its order
-  // depends on, the losses since the last evaluation, and the best metric, named "trainer/...".
+  // Adds the nodes that save and restore `variables`, if `checkpoint_prefix` is not empty. Errors
+  // are reported through the scope. Checkpoints also store the step number, the input's position
+  // and the options that determine its order, the losses since the last evaluation, and the best
+  // metric. The names of these values begin with "trainer/".
   Trainer(const Scope& scope, const std::vector<Output>& variables, TrainerOptions options);
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
-  // Restores the latest checkpoint of the prefix's folder, and the position of `batches`. Returns
-  // false if there is none. Returns INVALID_ARGUMENT, and restores nothing, if `batches` has
-  // another batch size, seed or number of examples than that of the checkpoint, or orders them
-  // otherwise.
+  // Restores the latest checkpoint in the folder of `checkpoint_prefix`, and the position of
+  // `batches`. Returns false if there is no checkpoint, and FAILED_PRECONDITION if the prefix is
+  // empty. Returns INVALID_ARGUMENT and restores nothing if the checkpoint is from batches with
+  // another batch size, seed, order or number of examples.
   absl::StatusOr<bool> Resume(const ClientSession& session, Batches* batches);
-  // Makes steps until the run ends, and returns why. May be called again. Returns
-  // FAILED_PRECONDITION if a loss is not finite; no checkpoint is written then.
+  // Runs steps until the training ends, and returns why it ended. May be called again. If a loss is
+  // not finite, returns FAILED_PRECONDITION and writes no checkpoint of that step.
   absl::StatusOr<StopReason> Run(const ClientSession& session, Batches* batches);
-  // Ends a run after its step. From any thread.
+  // Ends a run after the current step. May be called from any thread.
   void Stop() { stopped_ = true; }
 
-  // The number of steps that have been made, and the best metric; -infinity before the first.
+  // The number of steps so far, and the best metric; -infinity before the first evaluation.
   int64_t step() const { return step_; }
   double best_metric() const { return best_; }
-  // The mean loss of the steps since the last evaluation; during an evaluation, since the one
-  // before it. A resumed run returns the same as one that was never stopped. 0 if there is no step.
+  // The mean loss of the steps since the last evaluation; during an evaluation, since the previous
+  // evaluation. A resumed run returns the same value as an uninterrupted run. 0 if there are no
+  // steps.
   double mean_loss() const {
     return loss_steps_ == 0 ? 0 : loss_sum_ / static_cast<double>(loss_steps_);
   }

@@ -29,16 +29,16 @@ absl::StatusOr<VariableInfo> InfoOf(const NodeDef& node) {
   if (info.name.empty()) info.name = node.name();
   GRADFLOW_RETURN_IF_ERROR(GetNodeAttr(node, "dtype", &info.dtype));
   GRADFLOW_RETURN_IF_ERROR(GetNodeAttr(node, "shape", &info.shape));
-  // Variable states an unknown shape as that of a scalar.
+  // The op Variable writes an unknown shape as a scalar shape.
   if (node.op() == "Variable" && info.shape.dims() == 0) info.shape = PartialTensorShape();
   return info;
 }
 
 Output NewVariable(const Scope& scope, absl::string_view name, DataType dtype,
                    const PartialTensorShape& shape, bool is_resource) {
-  OpRecorder recorder(scope, is_resource ? "VarHandleOp" : "VariableV2");
-  recorder.Attr("dtype", dtype).Attr("shape", shape).Attr("shared_name", std::string(name));
-  const Operation operation = recorder.Finish();
+  OpBuilder builder(scope, is_resource ? "VarHandleOp" : "VariableV2");
+  builder.Attr("dtype", dtype).Attr("shape", shape).Attr("shared_name", std::string(name));
+  const Operation operation = builder.Finish();
   return operation.node() == nullptr ? Output() : Output(operation.node(), 0);
 }
 

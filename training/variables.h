@@ -1,4 +1,4 @@
-// Variables of a graph, as the optimizers and savers see them.
+// Variables of a graph, for optimizers and savers.
 //
 // A variable is the output of a VarHandleOp, or of a Variable or VariableV2.
 #ifndef GRADFLOW_TRAINING_VARIABLES_H_
@@ -22,23 +22,24 @@ namespace training {
 
 // The attributes of a variable.
 struct VariableInfo {
-  // The name under which sessions and checkpoints know it: shared_name, or the name of its node.
+  // The name of the variable in sessions and checkpoints: shared_name, or the name of its node.
   std::string name;
   DataType dtype = DT_INVALID;
   PartialTensorShape shape;
-  // True if it is a VarHandleOp.
+  // True if the variable is a VarHandleOp.
   bool is_resource = false;
 };
 
-// Returns INVALID_ARGUMENT if `variable` is not the output of a node that names a variable.
+// Returns INVALID_ARGUMENT if `variable` is not the output of a variable node.
 absl::StatusOr<VariableInfo> InfoOf(const Output& variable);
-// Reads a node of a file, which may lack a shared_name.
+// Overload for a node of a file, which may lack a shared_name.
 absl::StatusOr<VariableInfo> InfoOf(const NodeDef& node);
 
-// Adds a variable that sessions and checkpoints know as `name`; a reference if not `is_resource`.
+// Adds a variable named `name` in sessions and checkpoints: a VarHandleOp if `is_resource`,
+// otherwise a VariableV2.
 Output NewVariable(const Scope& scope, absl::string_view name, DataType dtype,
                    const PartialTensorShape& shape, bool is_resource = true);
-// Adds a read of a variable. Control dependencies of the scope order it.
+// Adds a read of a variable, ordered by the control dependencies of the scope.
 Output ReadVariable(const Scope& scope, const Output& variable);
 // Adds an assignment.
 Operation AssignVariable(const Scope& scope, const Output& variable, const Output& value);

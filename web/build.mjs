@@ -1,13 +1,13 @@
-// Builds dist/shell.html: one file with style, script and the hashes of both.
+// Builds dist/shell.html: one file with the style, the script and the hashes of both.
 //
 //   node build.mjs           writes dist/shell.html
-//   node build.mjs --check   fails unless dist/shell.html is what the sources give
+//   node build.mjs --check   fails unless dist/shell.html matches the sources
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync, mkdirSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 
-// The licences of what the script contains, which the page has as a comment.
+// The licences of the code in the script. The page contains them as a comment.
 const kNotices = 'THIRD_PARTY_NOTICES';
 const root = new URL('.', import.meta.url).pathname;
 const kMaxGzipBytes = 150 * 1024;
@@ -26,7 +26,7 @@ async function bundle(entry, loader) {
     jsxImportSource: 'preact',
     loader,
     logLevel: 'warning',
-    // Names of files are not part of the result.
+    // File names must not affect the result.
     absWorkingDir: root,
   });
   return result.outputFiles[0].text.trim();

@@ -1,4 +1,4 @@
-// Checks the kernels' accuracy on every float and on sums of 10^8 elements. Exits with 1 if a
+// Checks the accuracy of kernels on every float and on sums of 10^8 elements. Exits with 1 if a
 // result is less accurate than promised.
 //
 //   accuracy [--small]

@@ -21,7 +21,7 @@ struct Worst {
   bool too_much = false;
 };
 
-// Looks at `count` floats from the one with the bits `first` on.
+// Compares `count` floats, starting with the float whose bits are `first`.
 Worst Compare(const Function& f, int64_t first, int64_t count) {
   std::vector<float> x(count);
   for (int64_t i = 0; i < count; ++i) {

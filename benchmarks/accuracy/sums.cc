@@ -39,7 +39,8 @@ class Reference {
     magnitude_ += std::abs(term);
   }
   double sum() const { return sum_ + rest_; }
-  // Returns the error of `found` as factor * this sum, in units of 2^-24 of the sum of magnitudes.
+  // Returns the error of `found` relative to factor * this sum, in units of 2^-24 times the sum of
+  // magnitudes.
   double Error(float found, double factor = 1) const {
     const double error = std::abs(found - factor * sum());
     return error == 0 ? 0 : error / (std::abs(factor) * magnitude_) * 0x1p24;
@@ -52,7 +53,7 @@ class Reference {
 };
 
 // The mapping of a tensor's elements to channels.
-struct Layout {
+struct ChannelLayout {
   TensorShape shape;
   bool channels_first;
 
@@ -64,7 +65,7 @@ struct Layout {
 };
 
 template <typename Term>
-std::vector<Reference> Sums(const Layout& layout, const Term& term) {
+std::vector<Reference> Sums(const ChannelLayout& layout, const Term& term) {
   std::vector<Reference> sums(layout.channels());
   for (int64_t i = 0; i < layout.shape.num_elements(); ++i) {
     sums[layout.ChannelOf(i)].Add(term(i));
@@ -72,7 +73,7 @@ std::vector<Reference> Sums(const Layout& layout, const Term& term) {
   return sums;
 }
 
-// Returns the larger of two errors. A NaN is larger than any number.
+// Returns the larger of two errors. NaN counts as the largest error.
 double Worse(double a, double b) { return a >= b || std::isnan(a) ? a : b; }
 
 double WorstError(const std::vector<Reference>& sums, const Tensor& found, double factor = 1) {
@@ -93,11 +94,12 @@ bool Report(const std::string& what, double error) {
 
 bool CheckFakeQuant(const TensorShape& shape, float mean) {
   const bool per_channel = shape.dims() > 1;
-  const Layout layout = {per_channel ? shape : TensorShape({shape.num_elements(), 1}), false};
+  const ChannelLayout layout = {per_channel ? shape : TensorShape({shape.num_elements(), 1}),
+                                false};
   const Tensor g = Normal(shape, 1, mean);
   const Tensor x = Normal(shape, 2, 0);
   const TensorShape range({layout.channels()});
-  // Nudging does not change this range.
+  // Nudging leaves this range unchanged.
   constexpr float kMin = -0.5f;
   constexpr float kMax = kMin + 255 * 0.5f / 128;
   Scope root = Scope::NewRootScope();
@@ -123,7 +125,7 @@ bool CheckFakeQuant(const TensorShape& shape, float mean) {
       std::max(below, above));
 }
 
-bool CheckBatchNorm(const Layout& layout, float mean) {
+bool CheckBatchNorm(const ChannelLayout& layout, float mean) {
   const std::string format = layout.channels_first ? "NCHW" : "NHWC";
   const TensorShape vector({layout.channels()});
   const double count =
@@ -138,7 +140,7 @@ bool CheckBatchNorm(const Layout& layout, float mean) {
   const ops::FusedBatchNormV3 forward(root, x, Filled(vector, 1), Filled(vector, 0),
                                       Tensor(DT_FLOAT, {0}), Tensor(DT_FLOAT, {0}),
                                       ops::FusedBatchNormV3::DataFormat(format));
-  // Statistics rounded to float: they are inputs of the gradient.
+  // The gradient ops read the statistics of the distribution, as the reference below does.
   const Tensor mean_in = Filled(vector, mean);
   constexpr float kEpsilon = 0x1p-10f;
   const ops::FusedBatchNormGradV3 backward(

@@ -18,7 +18,7 @@
 namespace gradflow::benchmarks {
 namespace {
 
-// The formulas for a single number.
+// The formulas of fake quantization for one number.
 struct Quantizer {
   Quantizer(float min, float max, int num_bits, bool narrow_range)
       : lowest(narrow_range ? 1.0f : 0.0f), highest(static_cast<float>((1 << num_bits) - 1)) {
@@ -48,13 +48,13 @@ struct Quantizer {
   float zero;
 };
 
-struct Range {
+struct QuantRange {
   float min;
   float max;
   int num_bits;
   bool narrow_range;
 };
-constexpr Range kRanges[] = {{-1, 1, 8, false}, {-6, 5.3f, 4, true}, {0, 1e-3f, 16, false}};
+constexpr QuantRange kRanges[] = {{-1, 1, 8, false}, {-6, 5.3f, 4, true}, {0, 1e-3f, 16, false}};
 constexpr int64_t kChannels = 4;
 
 bool SameFloat(float a, float b) {
@@ -78,8 +78,9 @@ int64_t CountOthers(const Tensor& inputs, const Tensor& outputs, const Expected&
       std::plus<>());
 }
 
-// Returns false if an op differs from its formula for any of the floats.
-bool Sweep(const Range& range, int64_t floats_per_step, int64_t step_between) {
+// Returns false if an op differs from its formula. Checks `floats_per_step` floats with consecutive
+// bits, from every multiple of `step_between` on.
+bool Sweep(const QuantRange& range, int64_t floats_per_step, int64_t step_between) {
   Scope root = Scope::NewRootScope();
   const TensorShape shape({floats_per_step / kChannels, kChannels});
   const Output x = ops::Placeholder(root, DT_FLOAT);
@@ -97,7 +98,7 @@ bool Sweep(const Range& range, int64_t floats_per_step, int64_t step_between) {
   using PerChannelGradientAttrs = ops::FakeQuantWithMinMaxVarsPerChannelGradient::Attrs;
   const Output min = ops::Const(root, mins);
   const Output max = ops::Const(root, maxs);
-  // The gradients with respect to the numbers themselves.
+  // Three ops, and the gradients of their inputs.
   const std::vector<Output> fetches = {
       ops::FakeQuantWithMinMaxArgs(
           root, x, ArgsAttrs().Min(range.min).Max(range.max).NumBits(bits).NarrowRange(narrow)),
@@ -148,7 +149,7 @@ bool Sweep(const Range& range, int64_t floats_per_step, int64_t step_between) {
 
 bool SweepAllFloats(bool small) {
   bool good = true;
-  for (const Range& range : kRanges) {
+  for (const QuantRange& range : kRanges) {
     good &= small ? Sweep(range, 1 << 10, (int64_t{1} << 32) / 61) : Sweep(range, 1 << 24, 1 << 24);
   }
   return good;

@@ -1,11 +1,12 @@
-// Conv2D and its gradients on the 53 convolutions of ResNet-50, beside oneDNN called directly.
+// Conv2D and its gradients on the 53 convolutions of ResNet-50, compared with direct calls of
+// oneDNN.
 //
-// The rows are the shapes, with the number of layers that have each. The columns are milliseconds
-// of a session, then multiples of that time: "plain" is oneDNN with plain formats (nhwc, hwio),
-// "own" is oneDNN with the filter in the format that it prefers. Filters are constants, so that
-// neither side reorders them. With one thread, times are those of the processor, which other load
-// of the machine disturbs less. --benchmark_out=FILE also writes the times in Google Benchmark's
-// JSON format.
+// Each row is a shape, with the number of layers that have it. The first column is the time of a
+// session in milliseconds. The other columns are multiples of that time: "plain" is oneDNN with
+// plain formats (nhwc, hwio), and "own" is oneDNN with the filter in the format that oneDNN
+// prefers. Filters are constants, so neither side reorders them. With one thread, times are CPU
+// times, which other load of the machine disturbs less. --benchmark_out=FILE also writes the times
+// in Google Benchmark's JSON format.
 #include <time.h>
 
 #include <algorithm>
@@ -30,9 +31,9 @@
 namespace gradflow::benchmarks {
 namespace {
 
-// The convolutions of ResNet-50 v1.5, which strides in the 3x3 convolutions.
+// The convolutions of ResNet-50 v1.5, whose 3x3 convolutions have the strides.
 const ConvCase kCases[] = {
-    // size, input, output depth, filter, stride, layers
+    // size, input channels, output channels, filter, stride, layers
     {224, 3, 64, 7, 2, 1},    {56, 64, 64, 1, 1, 1},    {56, 64, 64, 3, 1, 3},
     {56, 64, 256, 1, 1, 4},   {56, 256, 64, 1, 1, 2},   {56, 256, 128, 1, 1, 1},
     {56, 128, 128, 3, 2, 1},  {28, 128, 512, 1, 1, 4},  {56, 256, 512, 1, 2, 1},
@@ -49,7 +50,7 @@ Tensor Normal(const TensorShape& shape, uint32_t seed) {
   return tensor;
 }
 
-// One pass through a session on `threads` threads.
+// Runs one pass through a session on `threads` threads.
 std::function<void()> Ours(const ConvCase& c, Pass pass, int64_t batch, int threads) {
   using namespace ops;  // NOLINT: short
   const Tensor x = Normal({batch, c.size, c.size, c.in_depth}, 1);
@@ -97,12 +98,12 @@ double Now(int threads) {
   return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) * 1e-6;
 }
 
-// Returns the shortest time of a run of each contestant, in milliseconds; 0 for a null one. They
-// take turns.
+// Returns the shortest run time of each contestant in milliseconds; 0 for null contestants. The
+// contestants take turns.
 std::vector<double> Measure(const std::vector<std::function<void()>>& contestants, int threads,
                             int repeats) {
   std::vector<double> best(contestants.size(), 1e30);
-  // The first run makes primitives, the second finds warm caches.
+  // The first run creates primitives, and the second warms the caches.
   for (int i = 0; i < repeats + 2; ++i) {
     for (size_t k = 0; k < contestants.size(); ++k) {
       if (contestants[k] == nullptr) continue;

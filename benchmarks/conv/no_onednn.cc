@@ -1,4 +1,4 @@
-// Where oneDNN is not installed.
+// Used if oneDNN is not installed.
 #include "absl/strings/str_cat.h"
 #include "benchmarks/conv/onednn.h"
 

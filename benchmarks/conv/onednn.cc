@@ -21,7 +21,7 @@ std::string ConvCase::DebugString() const {
 
 std::function<void()> OneDnn(const ConvCase& c, Pass pass, int64_t batch, int threads, bool plain) {
   using dnnl::memory;
-  // Primitives are made for a number of threads.
+  // Primitives are created for a fixed number of threads.
   omp_set_num_threads(threads);
   const dnnl::engine& engine = onednn::Engine();
   constexpr auto kFloat = memory::data_type::f32;
@@ -68,7 +68,7 @@ std::function<void()> OneDnn(const ConvCase& c, Pass pass, int64_t batch, int th
     primitive = dnnl::convolution_backward_weights(gradient);
   }
   const auto stream = std::make_shared<dnnl::stream>(engine);
-  // The arguments are memory of the tensors.
+  // The tensors are captured because `args` points to their memory.
   return [threads, primitive, stream, args, tensors] {
     omp_set_num_threads(threads);
     primitive.execute(*stream, args);

@@ -1,5 +1,6 @@
-// Measures how long AddSymbolicGradients takes, of chains of Mul and of a ResNet-50, and how fast
-// the gradients run: a forward and a backward pass of ResNet-50 beside one written by hand.
+// Measures how long AddSymbolicGradients takes for chains of Mul and for a ResNet-50, and how fast
+// the gradients run: a forward and a backward pass of ResNet-50, compared with a hand-written
+// backward pass.
 //
 //   gradients [--small] [--benchmark_filter=REGEX] [--benchmark_repetitions=N] ...
 //
@@ -32,9 +33,10 @@
 namespace gradflow::benchmarks {
 namespace {
 
-// A loss, and what it is differentiated by.
-struct Model {
-  explicit Model(const Scope& scope) : scope(scope) {}
+// A graph with a loss and weights. The benchmark differentiates the loss with respect to the
+// weights.
+struct LossGraph {
+  explicit LossGraph(const Scope& scope) : scope(scope) {}
   Output Weight(const PartialTensorShape& shape) {
     weights.push_back(ops::Placeholder(scope, DT_FLOAT, ops::Placeholder::Shape(shape)));
     return weights.back();
@@ -46,8 +48,8 @@ struct Model {
 };
 
 // x w w w ..., with `length` products.
-std::unique_ptr<Model> Chain(int length) {
-  auto model = std::make_unique<Model>(Scope::NewRootScope());
+std::unique_ptr<LossGraph> Chain(int length) {
+  auto model = std::make_unique<LossGraph>(Scope::NewRootScope());
   const Output w = model->Weight(TensorShape({}));
   Output x = model->Weight(TensorShape({}));
   for (int i = 0; i < length; ++i) x = ops::Mul(model->scope, x, w);
@@ -55,9 +57,10 @@ std::unique_ptr<Model> Chain(int length) {
   return model;
 }
 
-// Convolution, batch norm and, except at the end of a block, ReLU.
-struct Layer {
-  Layer(Model* model, const Output& input, int in, int out, int size, int stride, bool relu)
+// A convolution, a batch norm and, except at the end of a block, a ReLU.
+struct ConvBatchNorm {
+  ConvBatchNorm(LossGraph* model, const Output& input, int in, int out, int size, int stride,
+                bool relu)
       : x(input), strides({1, stride, stride, 1}), has_relu(relu) {
     const Scope& s = model->scope;
     filter = model->Weight({size, size, in, out});
@@ -68,7 +71,8 @@ struct Layer {
     norm = std::make_unique<ops::FusedBatchNormV3>(s, conv, scale, offset, empty, empty);
     y = relu ? Output(ops::Relu(s, norm->y)) : norm->y;
   }
-  // Adds the gradients of the weights to *gradients, last first. Returns that of the input.
+  // Adds the gradients of the weights to *gradients, last weight first. Returns the gradient of the
+  // input.
   Output Backward(const Scope& s, Output dy, std::vector<Output>* gradients) const {
     if (has_relu) dy = ops::ReluGrad(s, dy, y);
     const ops::FusedBatchNormGradV3 backward(s, dy, conv, scale, norm->reserve_space_1,
@@ -100,16 +104,16 @@ struct Layer {
 };
 
 // A residual block.
-struct Block {
-  std::unique_ptr<Layer> shortcut;
-  std::vector<std::unique_ptr<Layer>> layers;
+struct ResidualBlock {
+  std::unique_ptr<ConvBatchNorm> shortcut;
+  std::vector<std::unique_ptr<ConvBatchNorm>> layers;
   Output y;
 };
 
-struct ResNet : Model {
-  using Model::Model;
+struct ResNet : LossGraph {
+  using LossGraph::LossGraph;
 
-  // Adds the gradients of the weights as one would write them by hand.
+  // Adds the gradients of the weights without AddSymbolicGradients.
   std::vector<Output> HandWritten() const {
     const Scope s = scope.NewSubScope("by_hand");
     std::vector<Output> gradients;
@@ -124,11 +128,11 @@ struct ResNet : Model {
     const int channels = static_cast<int>(shape.dim_size(3));
     const Output kept =
         ops::Reshape(s, ops::Mul(s, d_features, 1 / pixels), {batch, 1, 1, channels});
-    Output dy = ops::BroadcastTo(s, kept, Layer::SizesOf(s, last));
+    Output dy = ops::BroadcastTo(s, kept, ConvBatchNorm::SizesOf(s, last));
     for (auto block = blocks.rbegin(); block != blocks.rend(); ++block) {
       dy = ops::ReluGrad(s, dy, block->y);
       Output dx = dy;
-      // First, since its weights come last.
+      // The shortcut comes first, because its weights are last.
       if (block->shortcut != nullptr) dx = block->shortcut->Backward(s, dy, &gradients);
       for (auto layer = block->layers.rbegin(); layer != block->layers.rend(); ++layer) {
         dy = (*layer)->Backward(s, dy, &gradients);
@@ -144,12 +148,12 @@ struct ResNet : Model {
   int batch = 0;
   Output images;
   Output labels;
-  std::unique_ptr<Layer> first;
+  std::unique_ptr<ConvBatchNorm> first;
   Output pooled;
-  std::vector<Block> blocks;
+  std::vector<ResidualBlock> blocks;
   Output features;
   Output dense;
-  // The gradients of the losses of the examples by the logits.
+  // The gradients of the examples' losses with respect to the logits.
   Output d_losses;
 };
 
@@ -159,7 +163,7 @@ std::unique_ptr<ResNet> ResNet50(int batch, int size) {
   model->batch = batch;
   model->images = ops::Placeholder(s, DT_FLOAT, ops::Placeholder::Shape({batch, size, size, 3}));
   model->labels = ops::Placeholder(s, DT_INT32, ops::Placeholder::Shape({batch}));
-  model->first = std::make_unique<Layer>(model.get(), model->images, 3, 64, 7, 2, true);
+  model->first = std::make_unique<ConvBatchNorm>(model.get(), model->images, 3, 64, 7, 2, true);
   model->pooled = ops::MaxPool(s, model->first->y, {1, 3, 3, 1}, {1, 2, 2, 1}, "SAME");
   Output x = model->pooled;
   const int counts[] = {3, 4, 6, 3};
@@ -168,17 +172,18 @@ std::unique_ptr<ResNet> ResNet50(int batch, int size) {
     const int width = 64 << stage;
     for (int i = 0; i < counts[stage]; ++i) {
       const int stride = stage > 0 && i == 0 ? 2 : 1;
-      Block block;
+      ResidualBlock block;
       const auto add = [&](const Output& y, int from, int to, int filter, int step, bool relu) {
         block.layers.push_back(
-            std::make_unique<Layer>(model.get(), y, from, to, filter, step, relu));
+            std::make_unique<ConvBatchNorm>(model.get(), y, from, to, filter, step, relu));
         return block.layers.back()->y;
       };
       Output y = add(x, in, width, 1, 1, true);
       y = add(y, width, width, 3, stride, true);
       y = add(y, width, 4 * width, 1, 1, false);
       if (i == 0) {
-        block.shortcut = std::make_unique<Layer>(model.get(), x, in, 4 * width, 1, stride, false);
+        block.shortcut =
+            std::make_unique<ConvBatchNorm>(model.get(), x, in, 4 * width, 1, stride, false);
       }
       x = ops::Relu(s, ops::AddV2(s, block.shortcut != nullptr ? block.shortcut->y : x, y));
       block.y = x;
@@ -196,8 +201,8 @@ std::unique_ptr<ResNet> ResNet50(int batch, int size) {
   return model;
 }
 
-// Returns the median time of a forward and a backward pass with derived gradients, and with those
-// written by hand, which run in turn, in seconds.
+// Returns the median times, in seconds, of a forward and a backward pass with derived gradients and
+// with hand-written gradients. The two run in turn.
 std::vector<double> TimeBackward(int batch, int size, int repeats) {
   const std::unique_ptr<ResNet> model = ResNet50(batch, size);
   std::vector<Output> gradients[2];
@@ -210,7 +215,7 @@ std::vector<double> TimeBackward(int batch, int size, int repeats) {
     TensorShape shape;
     weight.node()->output_shape(0).AsTensorShape(&shape);
     Tensor value = NormalTensor(shape, seed++);
-    // He's stddev, so that activations stay in range.
+    // Uses He's stddev, so that activations stay in range.
     const double fan_in = shape.dims() == 4 ? static_cast<double>(shape.num_elements()) /
                                                   static_cast<double>(shape.dim_size(3))
                           : shape.dims() == 2 ? static_cast<double>(shape.dim_size(0))
@@ -242,7 +247,7 @@ std::vector<double> TimeBackward(int batch, int size, int repeats) {
       difference = std::max(difference, std::abs(x - results[1][i].flat<float>()(j)));
       largest = std::max(largest, std::abs(x));
     }
-    // Not at most: of NaN.
+    // The negation also catches NaN.
     if (!(difference <= 1e-4 * largest)) Check(errors::Internal("gradient ", i, " differs"));
   }
   std::vector<double> medians;
@@ -253,7 +258,7 @@ std::vector<double> TimeBackward(int batch, int size, int repeats) {
   return medians;
 }
 
-// Seconds of the processor in the program and in the system, and the peak memory until now.
+// The CPU seconds of the program and of the system, and the peak memory so far.
 struct Usage {
   double user;
   double system;
@@ -269,7 +274,7 @@ Usage UsageNow() {
           1024 * static_cast<double>(usage.ru_maxrss)};
 }
 
-// Times the gradients of models, each of which is differentiated once.
+// Times the gradients of models. Each model is differentiated once.
 template <typename Make>
 void Differentiate(benchmark::State& state, const Make& make) {
   for (auto _ : state) {
@@ -323,13 +328,13 @@ int Main(int argc, char** argv) {
     return absl::StrCat(medians.Counter(name, "nodes"), " nodes, ", medians.Counter(name, "added"),
                         " added");
   };
-  // One thread builds graphs and waits for nothing, so its user time does not depend on other load
-  // of the machine. System time is for memory, which some machines give slowly.
+  // One thread builds graphs without waiting, so its user time does not depend on other load of the
+  // machine. System time is spent on memory, which some machines provide slowly.
   const double seconds = medians.Counter(kLong, "user");
   table.Add("gradients of a chain of Mul", nodes(kLong), seconds, "s");
   if (seconds > 0) {
     table.Expect(seconds, Table::kAtMost, 5);
-    // Linear: ten times the time of a chain of a tenth.
+    // Time should be linear: ten times the time of a chain of a tenth of the length.
     table.Compare("a tenth", seconds, medians.Counter(kShort, "user"), Table::kAtMost, 13);
     table.Add("  time of the system", nodes(kLong), medians.Counter(kLong, "system"), "s");
     table.Add("  peak memory of the program", nodes(kLong), medians.Counter(kLong, "peak") / 1e9,

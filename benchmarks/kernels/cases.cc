@@ -3,7 +3,7 @@
 namespace gradflow::benchmarks {
 namespace {
 
-// Height (and width) and channels of the batch norms of ResNet-50 and MobileNet, each once.
+// The distinct (height = width, channels) pairs of the batch norms in ResNet-50 and MobileNet.
 constexpr int64_t kBatchNorms[][2] = {
     {112, 64}, {56, 64},  {56, 256}, {28, 128}, {28, 512}, {14, 256}, {14, 1024},
     {7, 512},  {7, 2048}, {112, 32}, {56, 128}, {28, 256}, {14, 512}, {7, 1024},
@@ -16,8 +16,8 @@ TensorShape ImageShape(int64_t batch, int64_t size, int64_t channels, bool chann
 
 }  // namespace
 
-std::vector<Case> Cases(bool all) {
-  std::vector<Case> cases = {
+std::vector<KernelCase> Cases(bool all) {
+  std::vector<KernelCase> cases = {
       {Op::kFakeQuantGradient, {1 << 24}},
       {Op::kFakeQuantGradient, {1 << 16}},
       {Op::kFakeQuantPerChannelGradient, {65536, 256}},

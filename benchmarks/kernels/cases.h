@@ -1,4 +1,4 @@
-// The shapes that the kernel benchmarks run on.
+// The shapes for the kernel benchmarks.
 #ifndef GRADFLOW_BENCHMARKS_KERNELS_CASES_H_
 #define GRADFLOW_BENCHMARKS_KERNELS_CASES_H_
 
@@ -9,8 +9,8 @@
 namespace gradflow::benchmarks {
 
 // Returns a few cases of each kernel. With `all`, adds every batch norm of ResNet-50 and MobileNet
-// at batch sizes of 8 and 32.
-std::vector<Case> Cases(bool all);
+// at batch sizes 8 and 32.
+std::vector<KernelCase> Cases(bool all);
 
 }  // namespace gradflow::benchmarks
 

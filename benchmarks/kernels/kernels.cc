@@ -1,6 +1,6 @@
-// Times the kernels beside their peers and the memory bandwidth, all in one process, and prints one
+// Times the kernels against their peers and the memory bandwidth, all in one process, and prints a
 // table of medians. Repetitions are interleaved at random, so that other load of the machine
-// affects all alike.
+// affects all contestants equally.
 //
 //   kernels [--all] [--benchmark_filter=REGEX] [--benchmark_repetitions=N] ...
 #include <benchmark/benchmark.h>
@@ -17,20 +17,20 @@
 namespace gradflow::benchmarks {
 namespace {
 
-struct Contestant {
+struct KernelContestant {
   const char* name;
-  Runner (*make)(const Case& c, int threads);
+  Runner (*make)(const KernelCase& c, int threads);
 };
-constexpr Contestant kContestants[] = {
+constexpr KernelContestant kContestants[] = {
     {"ours", Ours}, {"triad", Triad}, {"copy", Copy}, {"oneDNN", OneDnn}, {"libtorch", Torch}};
 constexpr int kThreads[] = {1, 2};
 
-std::string BenchmarkName(const Case& c, int threads, const char* contestant) {
+std::string BenchmarkName(const KernelCase& c, int threads, const char* contestant) {
   return absl::StrCat(c.OpName(), "/", c.ShapeName(), "/", threads, "/", contestant);
 }
 
-void RunBenchmark(benchmark::State& state, const Case& c, int threads,
-                  Runner (*make)(const Case& c, int threads)) {
+void RunBenchmark(benchmark::State& state, const KernelCase& c, int threads,
+                  Runner (*make)(const KernelCase& c, int threads)) {
   const Runner run = make(c, threads);
   if (run == nullptr) {
     state.SkipWithError("not available");
@@ -49,10 +49,10 @@ void PrintRatio(double time, double to) {
   }
 }
 
-void PrintTable(const std::vector<Case>& cases, const Medians& medians) {
+void PrintTable(const std::vector<KernelCase>& cases, const Medians& medians) {
   std::printf("\n%-42s %-22s %7s %7s %9s %9s | as multiples of ours: %9s %9s\n", "op", "shape",
               "threads", "GB/s", "/ triad", "/ copy", "oneDNN", "libtorch");
-  for (const Case& c : cases) {
+  for (const KernelCase& c : cases) {
     for (const int threads : kThreads) {
       const auto median = [&](const char* contestant) {
         return medians.Nanoseconds(BenchmarkName(c, threads, contestant));
@@ -75,10 +75,10 @@ int Main(int argc, char** argv) {
   bool all = false;
   if (!Initialize(argc, argv, "--all", &all)) return 2;
 
-  const std::vector<Case> cases = Cases(all);
-  for (const Case& c : cases) {
+  const std::vector<KernelCase> cases = Cases(all);
+  for (const KernelCase& c : cases) {
     for (const int threads : kThreads) {
-      for (const Contestant& contestant : kContestants) {
+      for (const KernelContestant& contestant : kContestants) {
         benchmark::RegisterBenchmark(BenchmarkName(c, threads, contestant.name).c_str(),
                                      [c, threads, make = contestant.make](benchmark::State& state) {
                                        RunBenchmark(state, c, threads, make);

@@ -1,8 +1,8 @@
-// Where oneDNN is not installed.
+// Used if oneDNN is not installed.
 #include "benchmarks/kernels/runners.h"
 
 namespace gradflow::benchmarks {
 
-Runner OneDnn(const Case&, int) { return nullptr; }
+Runner OneDnn(const KernelCase&, int) { return nullptr; }
 
 }  // namespace gradflow::benchmarks

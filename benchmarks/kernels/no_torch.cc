@@ -1,8 +1,8 @@
-// Where libtorch is not installed.
+// Used if libtorch is not installed.
 #include "benchmarks/kernels/runners.h"
 
 namespace gradflow::benchmarks {
 
-Runner Torch(const Case&, int) { return nullptr; }
+Runner Torch(const KernelCase&, int) { return nullptr; }
 
 }  // namespace gradflow::benchmarks

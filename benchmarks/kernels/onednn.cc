@@ -1,4 +1,4 @@
-// oneDNN's batch normalization, in both of the layouts that it takes without a copy.
+// oneDNN's batch normalization, in both layouts that it accepts without a copy.
 #include "gradflow/ops/nn/onednn.h"
 
 #include <omp.h>
@@ -11,7 +11,7 @@
 
 namespace gradflow::benchmarks {
 
-Runner OneDnn(const Case& c, int threads) {
+Runner OneDnn(const KernelCase& c, int threads) {
   using dnnl::memory;
   const bool backward = c.op == Op::kBatchNormGradTraining || c.op == Op::kBatchNormGradInference;
   const bool training = c.op == Op::kBatchNormGradTraining || c.op == Op::kBatchNormTraining;

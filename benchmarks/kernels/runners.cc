@@ -17,8 +17,8 @@ Tensor Filled(const TensorShape& shape, float value) {
   return tensor;
 }
 
-// Adds the node "op" of the case, whose inputs "x" and "g" must be fed.
-void BuildOp(const Scope& scope, const Case& c) {
+// Adds the node "op" of the case. Its inputs "x" and "g" must be fed.
+void BuildOp(const Scope& scope, const KernelCase& c) {
   using namespace ops;  // NOLINT: short
   const Output x = Placeholder(scope.WithOpName("x"), DT_FLOAT);
   const Output g = Placeholder(scope.WithOpName("g"), DT_FLOAT);
@@ -66,7 +66,7 @@ bool IsGradient(Op op) {
 
 }  // namespace
 
-std::string Case::OpName() const {
+std::string KernelCase::OpName() const {
   switch (op) {
     case Op::kFakeQuant:
       return "FakeQuantWithMinMaxVars";
@@ -88,17 +88,17 @@ std::string Case::OpName() const {
   return "";
 }
 
-std::string Case::ShapeName() const {
+std::string KernelCase::ShapeName() const {
   const bool is_batch_norm = op >= Op::kBatchNormInference;
   return absl::StrCat(shape.DebugString(),
                       !is_batch_norm ? "" : (channels_first ? " NCHW" : " NHWC"));
 }
 
-double Case::Bytes() const {
+double KernelCase::Bytes() const {
   return sizeof(float) * static_cast<double>(shape.num_elements()) * (IsGradient(op) ? 3 : 2);
 }
 
-Runner Ours(const Case& c, int threads) {
+Runner Ours(const KernelCase& c, int threads) {
   Scope scope = Scope::NewRootScope();
   BuildOp(scope, c);
   std::vector<std::pair<std::string, Tensor>> feeds = {{"x", NormalTensor(c.shape, 1)}};
@@ -106,8 +106,8 @@ Runner Ours(const Case& c, int threads) {
   return InSession(scope, std::move(feeds), threads);
 }
 
-Runner Triad(const Case& c, int threads) { return Triad(c.shape.num_elements(), threads); }
+Runner Triad(const KernelCase& c, int threads) { return Triad(c.shape.num_elements(), threads); }
 
-Runner Copy(const Case& c, int threads) { return Copy(c.shape.num_elements(), threads); }
+Runner Copy(const KernelCase& c, int threads) { return Copy(c.shape.num_elements(), threads); }
 
 }  // namespace gradflow::benchmarks

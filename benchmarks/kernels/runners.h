@@ -21,8 +21,8 @@ enum class Op {
   kBatchNormGradTraining,
 };
 
-// An op on inputs of one shape. The dimensions of batch norm are in the order of its format.
-struct Case {
+// An op on inputs of one shape. The dimensions of batch norms are in the order of their format.
+struct KernelCase {
   Op op;
   TensorShape shape;
   bool channels_first = false;
@@ -31,20 +31,20 @@ struct Case {
   // "[32,56,56,64] NHWC"
   std::string ShapeName() const;
   int64_t channels() const { return shape.dim_size(channels_first ? 1 : shape.dims() - 1); }
-  // Returns the bytes that must move: each large input is read once, each large output written
-  // once.
+  // Returns the number of bytes to move: each large input is read once, and each large output is
+  // written once.
   double Bytes() const;
 };
 
 // Runs the op through a session in steady state, on `threads` threads.
-Runner Ours(const Case& c, int threads);
+Runner Ours(const KernelCase& c, int threads);
 // Computes a = b + s * c over arrays of the case's elements.
-Runner Triad(const Case& c, int threads);
+Runner Triad(const KernelCase& c, int threads);
 // Computes a = b.
-Runner Copy(const Case& c, int threads);
-// Run the peers. Null where a peer is not built in or does not have the op.
-Runner OneDnn(const Case& c, int threads);
-Runner Torch(const Case& c, int threads);
+Runner Copy(const KernelCase& c, int threads);
+// Runners of the peers. Null if a peer is not built in or lacks the op.
+Runner OneDnn(const KernelCase& c, int threads);
+Runner Torch(const KernelCase& c, int threads);
 
 }  // namespace gradflow::benchmarks
 

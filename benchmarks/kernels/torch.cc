@@ -9,15 +9,15 @@ at::Tensor Normal(const TensorShape& shape, uint32_t seed) {
   return TorchTensor(NormalTensor(shape, seed));
 }
 
-// Returns images as libtorch takes them: indexed NCHW, in the memory order of the case.
-at::Tensor Images(const Case& c, uint32_t seed) {
+// Returns images in libtorch's form: indexed as NCHW, in the memory order of the case.
+at::Tensor Images(const KernelCase& c, uint32_t seed) {
   at::Tensor images = Normal(c.shape, seed);
   return c.channels_first ? images : images.permute({0, 3, 1, 2});
 }
 
 }  // namespace
 
-Runner Torch(const Case& c, int threads) {
+Runner Torch(const KernelCase& c, int threads) {
   constexpr double kEpsilon = 1e-3;
   const TensorShape vector({c.channels()});
   switch (c.op) {
@@ -35,7 +35,7 @@ Runner Torch(const Case& c, int threads) {
       });
     }
     case Op::kFakeQuantGradient: {
-      // The learnable form, which has gradients of the range as ours has.
+      // Uses the learnable form, because it computes gradients of the range, as our op does.
       const at::Tensor g = Normal(c.shape, 1), x = Normal(c.shape, 2);
       const at::Tensor scale = at::full({1}, 2.0 / 255), zero = at::full({1}, 128.0);
       return WithThreads(threads, [=] {

@@ -1,9 +1,10 @@
-// Times networks beside libtorch, and writes them as graphs.
+// Times networks against libtorch, or writes them as graphs.
 //
 //   models [--model NAME] [--batch N] [--threads N] [--repeats N] [--training] [--write FOLDER]
 //          [--small] [--benchmark_out=FILE]
 //
-// --benchmark_out writes the times in Google Benchmark's JSON format.
+// --write writes the networks to GraphDef files instead of timing them. --benchmark_out writes the
+// times in Google Benchmark's JSON format.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -60,18 +61,18 @@ TensorShape InputShape(Network network, int64_t batch) {
 
 namespace {
 
-// A network in a graph, whose input is "input" and whose output is "output".
-struct Model {
+// A network in a graph. Its input is "input" and its output "output".
+struct NetworkGraph {
   Scope scope = Scope::NewRootScope();
   Output input;
   Output output;
   ClientSession::FeedType feeds;
-  // The operations of a run besides the output.
+  // Operations to run in addition to fetching the output.
   std::vector<Operation> targets;
 };
 
-Model MakeModel(Network network, int64_t batch, bool training) {
-  Model model;
+NetworkGraph MakeModel(Network network, int64_t batch, bool training) {
+  NetworkGraph model;
   TensorShape shape = InputShape(network, batch);
   model.input =
       ops::Placeholder(model.scope.WithOpName("input"), DT_FLOAT, ops::Placeholder::Shape(shape));
@@ -90,7 +91,7 @@ Model MakeModel(Network network, int64_t batch, bool training) {
 
 Runner OurNetwork(Network network, const Tensor& input, int64_t batch, bool training, bool fast,
                   int threads, Tensor* output) {
-  const auto model = std::make_shared<Model>(MakeModel(network, batch, training));
+  const auto model = std::make_shared<NetworkGraph>(MakeModel(network, batch, training));
   SessionOptions options;
   options.fold_batch_norms = fast;
   options.config.set_intra_op_parallelism_threads(threads);
@@ -104,7 +105,7 @@ Runner OurNetwork(Network network, const Tensor& input, int64_t batch, bool trai
   };
 }
 
-// Returns the median times in milliseconds, each runner in turn; 0 without a runner.
+// Returns the median times in milliseconds; 0 for a null runner. The runners take turns.
 std::vector<double> Measure(const std::vector<Runner>& runners, int repeats) {
   std::vector<std::vector<double>> times(runners.size());
   constexpr int kWarmUpRuns = 2;
@@ -140,7 +141,7 @@ double Difference(const Tensor& x, const Tensor& y) {
   return difference / largest;
 }
 
-struct Flags {
+struct ModelFlags {
   std::vector<Network> networks{std::begin(kNetworks), std::end(kNetworks)};
   std::vector<int64_t> batches = {1, 8};
   std::vector<int> threads = {1, 2};
@@ -184,7 +185,7 @@ void Print(Network network, int64_t batch, int threads, bool training, int repea
 }
 
 void Write(const std::string& folder, Network network, int64_t batch) {
-  const Model model = MakeModel(network, batch, false);
+  const NetworkGraph model = MakeModel(network, batch, false);
   GraphDef graph;
   Check(model.scope.ToGraphDef(&graph));
   const std::string path = absl::StrCat(folder, "/", NameOf(network), ".pb");
@@ -195,7 +196,7 @@ void Write(const std::string& folder, Network network, int64_t batch) {
 
 int Main(int argc, char** argv) {
   Results results(&argc, argv);
-  Flags flags;
+  ModelFlags flags;
   for (int i = 1; i < argc; ++i) {
     const std::string flag = argv[i];
     const char* const value = i + 1 < argc ? argv[i + 1] : "";

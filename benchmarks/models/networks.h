@@ -1,5 +1,5 @@
-// Networks, written once for all libraries that run them. A Backend makes the layers of one
-// library, whose weights are the next ones of a WeightSource.
+// Networks, written once for all libraries. A Backend creates the layers of one library, and takes
+// their weights in order from a WeightSource.
 #ifndef GRADFLOW_BENCHMARKS_MODELS_NETWORKS_H_
 #define GRADFLOW_BENCHMARKS_MODELS_NETWORKS_H_
 
@@ -18,25 +18,25 @@ enum class Network { kResNet50, kMobileNetV2, kInceptionV3, kLstm, kBertLayer };
 inline constexpr Network kNetworks[] = {Network::kResNet50, Network::kMobileNetV2,
                                         Network::kInceptionV3, Network::kLstm, Network::kBertLayer};
 
-// Sizes that networks use in more than one place.
+// Sizes that are used in more than one place.
 inline constexpr int64_t kLstmSteps = 32;
 inline constexpr int64_t kLstmCells = 512;
 inline constexpr int64_t kBertLength = 128;
 inline constexpr int64_t kBertSize = 768;
 
-// Returns the name of a network, of its files too.
+// Returns the name of a network. Its files have the same name.
 const char* NameOf(Network network);
-// Returns the shape of its input.
+// Returns the shape of the network's input.
 TensorShape InputShape(Network network, int64_t batch);
 
-// Random weights, the same for each library.
+// Random weights, identical for all libraries.
 class WeightSource {
  public:
-  // Normally distributed numbers of a stddev that keeps the scale of `fan_in` inputs.
+  // Returns normally distributed numbers whose stddev preserves the scale of `fan_in` inputs.
   Tensor Filter(const TensorShape& shape, int64_t fan_in) {
     return Next(shape, 0, std::sqrt(2 / static_cast<float>(fan_in)));
   }
-  // Numbers near `mean`, of a stddev of 0.1.
+  // Returns numbers near `mean` with a stddev of 0.1.
   Tensor Vector(int64_t size, float mean) { return Next({size}, mean, 0.1f); }
 
  private:
@@ -44,7 +44,7 @@ class WeightSource {
     Tensor tensor = NormalTensor(shape, ++seed_);
     float* const data = static_cast<float*>(tensor.raw_data());
     for (int64_t i = 0; i < tensor.NumElements(); ++i) {
-      // Variances are positive.
+      // Clamps, because variances must be positive.
       data[i] = mean + stddev * std::clamp(data[i], -3.0f, 3.0f);
     }
     return tensor;
@@ -55,7 +55,7 @@ class WeightSource {
 
 // ---- The networks ----
 
-// ResNet-50 v1.5, which has its strides in the convolutions of 3 x 3.
+// ResNet-50 v1.5, whose 3x3 convolutions have the strides.
 template <typename B>
 typename B::Value ResNet50(B& b, typename B::Value x) {
   x = b.MaxPool(b.Relu(b.Norm(b.Conv(x, 3, 64, 7, 2), 64)));
@@ -105,7 +105,8 @@ typename B::Value MobileNetV2(B& b, typename B::Value x) {
   return b.Dense(b.Average(x), 1280, 1000);
 }
 
-// The first half of Inception v3, up to the first block of 17 x 17, and its average over the image.
+// The first half of Inception v3: up to the first 17 x 17 block, and the average of its output over
+// the image.
 template <typename B>
 typename B::Value InceptionV3(B& b, typename B::Value x) {
   using Value = typename B::Value;
@@ -129,13 +130,13 @@ typename B::Value InceptionV3(B& b, typename B::Value x) {
   return b.Average(b.Concat({valid(x, in, 384, 2), narrow, b.MaxPoolValid(x)}));
 }
 
-// Two layers of long short-term memory.
+// Two LSTM layers.
 template <typename B>
 typename B::Value TwoLstms(B& b, typename B::Value x) {
   return b.Lstm(b.Lstm(x, kLstmCells), kLstmCells);
 }
 
-// A layer of the encoder of BERT-base, on tokens [batch * length, size].
+// An encoder layer of BERT-base, on tokens [batch * length, size].
 template <typename B>
 typename B::Value BertLayer(B& b, typename B::Value x, int64_t batch) {
   constexpr int64_t kHeads = 12;
@@ -175,8 +176,8 @@ typename B::Value MakeNetwork(Network network, int64_t batch, B& b, typename B::
 
 // ---- Libtorch ----
 
-// Returns a runner of a network on `input`, or of a training step. Null without libtorch. Each run
-// stores the result in *output, if not null.
+// Returns a runner of a network, or of a training step, on `input`. Returns null without libtorch.
+// Each run stores the result in *output unless it is null.
 Runner TorchNetwork(Network network, const Tensor& input, bool training, int threads,
                     Tensor* output);
 

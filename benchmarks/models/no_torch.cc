@@ -1,4 +1,4 @@
-// Where libtorch is not installed.
+// Used if libtorch is not installed.
 #include "benchmarks/models/networks.h"
 
 namespace gradflow::benchmarks {

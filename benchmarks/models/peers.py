@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Times the networks of the benchmark `models` beside TensorFlow and ONNX Runtime, on the same weights.
+"""Times the networks of the benchmark `models` against TensorFlow and ONNX Runtime, with the same weights.
 
 usage: peers.py MODELS GRADFLOW [--model NAME]... [--batch N]... [--threads N]... [--repeat N] [--benchmark_out FILE]
 
-Needs Python's tensorflow-cpu, and onnx with onnxruntime for the second peer. MODELS is the benchmark, which writes the
-graphs, and GRADFLOW the command line; `./dev bench models` passes both where Python finds the peers. TensorFlow runs
-the graph itself. ONNX Runtime runs a model that is made of its nodes, with images as [batch, channels, rows, columns].
-Both keep float32 and have their default optimizations. All run in turn; the medians of their times are printed, and a
-warning where results differ by more than 1e-3 of the largest element.
+Needs the Python packages tensorflow-cpu, onnx and onnxruntime; without the latter two, ONNX Runtime is left out. MODELS
+is the benchmark program, which writes the graphs, and GRADFLOW is the command-line tool; `./dev bench models` passes
+both if Python finds the peers. TensorFlow runs the graph itself. ONNX Runtime runs a model converted from the graph,
+with images as [batch, channels, rows, columns]. Both use float32 and their default optimizations. The contestants run
+in turn. Prints the medians of their times, and a warning if results differ by more than 1e-3 of the largest element.
 """
 
 import argparse
@@ -40,7 +40,7 @@ TOLERANCE = 1e-3
 
 
 class OnnxModel:
-    """An ONNX model of the nodes of a GraphDef, with the ops of the benchmark."""
+    """Converts the nodes of a GraphDef to an ONNX model. Supports the ops of the benchmark."""
 
     SAME = {
         "Relu": "Relu",
@@ -58,7 +58,7 @@ class OnnxModel:
         self.nodes = {node.name: node for node in graph_def.node}
         self.constants = {n.name: tf.make_ndarray(n.attr["value"].tensor) for n in graph_def.node if n.op == "Const"}
         self.made, self.parts, self.tensors = {}, [], {}
-        # Images have their channels first.
+        # ONNX images are [batch, channels, rows, columns].
         self.is_image = len(shape) == 4
         self.shape = [shape[i] for i in (0, 3, 1, 2)] if self.is_image else shape
         output = self.convert("output")
@@ -88,7 +88,7 @@ class OnnxModel:
         return name
 
     def convert(self, name):
-        """Returns the name of the value that a node's output, such as "n" or "n:6", has in the model."""
+        """Returns the value name in the model for a node's output, such as "n" or "n:6"."""
         if name not in self.made:
             self.made[name] = self.make(self.nodes[name.split(":")[0]])
         return self.made[name]
@@ -98,7 +98,7 @@ class OnnxModel:
 
     def pads(self, node, size):
         kind = node.attr["padding"].s
-        if kind == b"SAME":  # of a stride of 1
+        if kind == b"SAME":  # only used with a stride of 1
             return [n // 2 for n in size] + [(n - 1) // 2 for n in size]
         explicit = [int(i) for i in node.attr["explicit_paddings"].list.i] if kind == b"EXPLICIT" else [0] * 8
         return [explicit[2], explicit[4], explicit[3], explicit[5]]
@@ -159,7 +159,7 @@ class OnnxModel:
         if op == "BlockLSTMV2":
             weights, bias = self.constants[args[4]], self.constants[args[8]]
             cells = bias.size // 4
-            # Gates are in the order input, forget, cell, output; ONNX has input, output, forget, cell.
+            # BlockLSTMV2 orders the gates input, forget, cell, output. ONNX uses input, output, forget, cell.
             order = np.concatenate([np.arange(cells) + cells * gate for gate in (0, 3, 1, 2)])
             weights, bias = weights[:, order].T[None], np.concatenate([bias[order], np.zeros_like(bias)])[None]
             size = weights.shape[2] - cells
@@ -191,7 +191,7 @@ def onnx_runner(graph_def, array, threads):
 
 
 def context(gradflow):
-    """Returns the context of results in Google Benchmark's JSON format, with the versions of all sides."""
+    """Returns the context of results in Google Benchmark's JSON format, with the versions of all contestants."""
     lines = subprocess.run([gradflow, "--version"], capture_output=True, text=True, check=True).stdout.splitlines()
     versions = dict(re.split(r"\s{2,}", line, maxsplit=1) for line in lines[1:])
     values = {
@@ -275,7 +275,7 @@ def main():
     parser.add_argument("--model", action="append", choices=NETWORKS)
     parser.add_argument("--batch", type=int, action="append")
     parser.add_argument("--threads", type=int, action="append")
-    parser.add_argument("--repeat", type=int, default=5, help="runs in each of the rounds")
+    parser.add_argument("--repeat", type=int, default=5, help="number of runs per round")
     parser.add_argument("--benchmark_out", type=pathlib.Path, help="file for times, in Google Benchmark's JSON format")
     args = parser.parse_args()
     results = {"context": context(args.gradflow), "benchmarks": []}

@@ -1,4 +1,4 @@
-// The layers of the networks as ops of a Scope.
+// Network layers as ops of a Scope.
 #ifndef GRADFLOW_BENCHMARKS_MODELS_SCOPE_BACKEND_H_
 #define GRADFLOW_BENCHMARKS_MODELS_SCOPE_BACKEND_H_
 
@@ -14,7 +14,8 @@
 
 namespace gradflow::benchmarks {
 
-// Weights are constants, or placeholders that each run feeds, since training changes them.
+// Weights are constants. In training, which would change them, they are placeholders that each run
+// feeds.
 class ScopeBackend {
  public:
   using Value = Output;
@@ -22,7 +23,7 @@ class ScopeBackend {
 
   ScopeBackend(const Scope& scope, bool training) : scope_(scope), training_(training) {}
   const std::vector<std::pair<Output, Tensor>>& weights() const { return weights_; }
-  // The weights that are learned.
+  // The trainable weights.
   const std::vector<Output>& trainable() const { return trainable_; }
 
   Value Conv(const Value& x, int64_t in, int64_t out, int64_t size, int64_t stride) {

@@ -11,8 +11,8 @@
 namespace gradflow::benchmarks {
 namespace {
 
-// Makes the weights in the first run, and takes them in the same order in later ones. Images are
-// [batch, channels, rows, columns], as libtorch has them by default.
+// Creates the weights in the first run, and uses them in the same order in later runs. Images are
+// [batch, channels, rows, columns], libtorch's default.
 class TorchBackend {
  public:
   using Value = at::Tensor;
@@ -63,7 +63,7 @@ class TorchBackend {
   }
   Value Lstm(const Value& x, int64_t cells) {
     const int64_t in = x.size(2);
-    // The order of gates is that of BlockLSTMV2.
+    // The gates are in the order of BlockLSTMV2.
     const Tensor w =
         source_is_needed() ? source_.Filter({in + cells, 4 * cells}, in + cells) : Tensor();
     const auto rows = [&](int64_t begin, int64_t end) {

@@ -20,7 +20,7 @@ using MakeInput = std::function<Tensor()>;
 
 constexpr int64_t kMany = int64_t{1} << 24;
 
-// Floats in [-4, 4), in no order; much faster to make than normal ones.
+// Unordered floats in [low, high). They are much faster to generate than normal numbers.
 Tensor Spread(const TensorShape& shape, float low = -4, float high = 4) {
   Tensor tensor = NewTensor(DT_FLOAT, shape);
   const auto values = tensor.flat<float>();
@@ -39,7 +39,7 @@ MakeInput Positive(const TensorShape& shape) {
   return [=] { return Spread(shape, 0.1f, 4); };
 }
 
-// Integers in [0, limit), in no order.
+// Unordered integers in [0, limit).
 MakeInput Integers(const TensorShape& shape, int64_t limit) {
   return [=] {
     Tensor tensor = NewTensor(DT_INT32, shape);
@@ -62,8 +62,8 @@ MakeInput Booleans(const TensorShape& shape) {
   };
 }
 
-// The op that `build` makes, named "op", of fed inputs.
-Case::Make Ours(const Build& build, const std::vector<MakeInput>& inputs) {
+// The op that `build` adds as node "op", with fed inputs.
+OpCase::Make Ours(const Build& build, const std::vector<MakeInput>& inputs) {
   return [=](int threads) {
     const Scope scope = Scope::NewRootScope();
     std::vector<std::pair<std::string, Tensor>> feeds;
@@ -82,11 +82,11 @@ Case::Make Ours(const Build& build, const std::vector<MakeInput>& inputs) {
 class CaseList {
  public:
   void Add(std::string name, const Build& build, const std::vector<MakeInput>& inputs,
-           std::string peer_name, Case::Make peer, Table::Bound bound, double target) {
+           std::string peer_name, OpCase::Make peer, Table::Bound bound, double target) {
     cases_.push_back({std::move(name), Ours(build, inputs), std::move(peer_name), std::move(peer),
                       bound, target});
   }
-  // An op that moves `floats` floats in all, half of them read.
+  // Adds an op that reads and writes `floats` floats in total. The peer copies floats / 2 floats.
   void AddCopy(std::string name, const Build& build, const std::vector<MakeInput>& inputs,
                int64_t floats, double target) {
     Add(
@@ -99,7 +99,7 @@ class CaseList {
         std::move(name), build, inputs, "triad",
         [=](int threads) { return Triad(floats, threads); }, Table::kAtMost, target);
   }
-  // An op that moves `floats` floats in all, whatever their direction.
+  // Adds an op that moves `floats` floats in total, in any direction.
   void AddTraffic(std::string name, const Build& build, const std::vector<MakeInput>& inputs,
                   int64_t floats) {
     // A triad reads two arrays and writes one.
@@ -111,7 +111,7 @@ class CaseList {
         std::move(name), build, inputs, "read", [=](int threads) { return Read(floats, threads); },
         Table::kAtMost, target);
   }
-  // A function of the C library in a loop.
+  // Adds an op whose peer is a C library function in a loop.
   template <typename F>
   void AddStd(std::string name, const Build& build, const std::vector<MakeInput>& inputs, F f,
               double avx2_target, double avx512_target) {
@@ -132,10 +132,10 @@ class CaseList {
     Add(std::move(name), build, inputs, "C library", peer, Table::kAtLeast, target);
   }
 
-  std::vector<Case> Take() { return std::move(cases_); }
+  std::vector<OpCase> Take() { return std::move(cases_); }
 
  private:
-  std::vector<Case> cases_;
+  std::vector<OpCase> cases_;
 };
 
 using namespace ops;  // NOLINT: the names of all cases
@@ -302,8 +302,9 @@ void AddMovement(CaseList* list) {
       {Floats({1 << 16}), Integers({1 << 22}, 1 << 16)}, int64_t{2} << 22, kTarget);
 }
 
-// `count` products [m,k] x [k,n] by the BLAS, the rows of all split over the threads.
-Case::Make Blas(int64_t count, int64_t m, int64_t k, int64_t n) {
+// Computes `count` products [m,k] x [k,n] with the BLAS. The rows of all products are split over
+// the threads.
+OpCase::Make Blas(int64_t count, int64_t m, int64_t k, int64_t n) {
   return [=](int threads) {
     const Tensor x = Spread({count, m, k});
     const Tensor y = Spread({count, k, n});
@@ -317,7 +318,7 @@ Case::Make Blas(int64_t count, int64_t m, int64_t k, int64_t n) {
                   static_cast<int>(k), b + batch * k * n, static_cast<int>(n), 0,
                   c + (batch * m + row) * n, static_cast<int>(n));
     };
-    // Whole products, or parts of one of at least 64 rows.
+    // Each part is a whole product or, for a single product, at least 64 rows.
     const int64_t parts = count > 1 ? 1 : std::max<int64_t>(1, std::min<int64_t>(threads, m / 64));
     return InParts(count * parts, threads, [=](int64_t begin, int64_t end) {
       (void)x, (void)y, (void)out;
@@ -343,7 +344,7 @@ void AddProducts(CaseList* list) {
   }
 }
 
-// Ops of networks, which should take as long as their tensors take to move.
+// Ops of networks. They should take only as long as moving their tensors.
 void AddNetworkOps(CaseList* list) {
   const MakeInput x = Floats({kMany});
   const auto unary = [&](const char* name, const Build& build) {
@@ -367,7 +368,7 @@ void AddNetworkOps(CaseList* list) {
   gradient("SoftplusGrad", [](const Scope& s, const Outputs& i) { SoftplusGrad(s, i[0], i[1]); });
   gradient("SoftsignGrad", [](const Scope& s, const Outputs& i) { SoftsignGrad(s, i[0], i[1]); });
 
-  // The first images of a ResNet.
+  // The first images in a ResNet.
   constexpr int64_t kImages = int64_t{8} * 112 * 112 * 64;
   const MakeInput images = Floats({8, 112, 112, 64});
   const MakeInput pooled = Floats({8, 56, 56, 64});
@@ -447,7 +448,7 @@ void AddOthers(CaseList* list) {
 
 }  // namespace
 
-std::vector<Case> Cases() {
+std::vector<OpCase> Cases() {
   CaseList list;
   AddElementwise(&list);
   AddFunctions(&list);

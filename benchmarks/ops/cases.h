@@ -1,4 +1,4 @@
-// The ops of the benchmark, and what each is compared with.
+// The ops of the benchmark, and their peers.
 #ifndef GRADFLOW_BENCHMARKS_OPS_CASES_H_
 #define GRADFLOW_BENCHMARKS_OPS_CASES_H_
 
@@ -11,23 +11,23 @@
 
 namespace gradflow::benchmarks {
 
-struct Case {
+struct OpCase {
   using Make = std::function<Runner(int threads)>;
 
   std::string name;
   Make ours;
-  // "copy", "std::exp", "BLAS".
+  // "copy", "triad", "read", "C library", "BLAS" or "libtorch".
   std::string peer_name;
   Make peer;
-  // The wanted time of an op as a multiple of its peer's (kAtMost), or the peer's time as a
-  // multiple of the op's (kAtLeast).
+  // The target: the time of the op relative to the peer (kAtMost), or the time of the peer relative
+  // to the op (kAtLeast).
   Table::Bound bound;
   double target;
 };
 
-std::vector<Case> Cases();
+std::vector<OpCase> Cases();
 
-// libtorch's ops, of the inputs of the case of the same name. Null where libtorch is not built in.
+// libtorch's ops, with the inputs of the case of the same name. Null if libtorch is not built in.
 Runner TorchUnique(const Tensor& x, int threads);
 Runner TorchSegmentSum(const Tensor& data, const Tensor& ids, int64_t segments, int threads);
 Runner TorchNormal(int64_t count, int threads);

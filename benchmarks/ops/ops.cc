@@ -1,9 +1,10 @@
-// Times ops of a session beside what limits them (the memory) or does the same (the C library, the
-// BLAS, libtorch), all in one process, and prints one table of medians.
+// Times ops in a session against the memory bandwidth that limits them or against an equivalent
+// function of the C library, the BLAS or libtorch, all in one process, and prints a table of
+// medians.
 //
 //   ops [--benchmark_filter=REGEX] [--benchmark_repetitions=N] ...
 //
-// With one thread, times are CPU time, which other programs disturb less than wall time.
+// With one thread, times are CPU times, which other programs disturb less than wall time.
 #include <benchmark/benchmark.h>
 
 #include <string>
@@ -19,11 +20,11 @@ namespace {
 
 constexpr int kThreads[] = {1, 2};
 
-std::string BenchmarkName(const Case& c, int threads, const std::string& contestant) {
+std::string BenchmarkName(const OpCase& c, int threads, const std::string& contestant) {
   return absl::StrCat(c.name, "/", threads, "/", contestant);
 }
 
-void RunBenchmark(benchmark::State& state, const Case::Make& make, int threads) {
+void RunBenchmark(benchmark::State& state, const OpCase::Make& make, int threads) {
   const Runner run = make(threads);
   if (run == nullptr) {
     state.SkipWithError("not available");
@@ -36,10 +37,10 @@ void RunBenchmark(benchmark::State& state, const Case::Make& make, int threads) 
 
 int Main(int argc, char** argv) {
   if (!Initialize(argc, argv)) return 2;
-  const std::vector<Case> cases = Cases();
-  for (const Case& c : cases) {
+  const std::vector<OpCase> cases = Cases();
+  for (const OpCase& c : cases) {
     for (const int threads : kThreads) {
-      const auto add = [&](const std::string& contestant, const Case::Make& make) {
+      const auto add = [&](const std::string& contestant, const OpCase::Make& make) {
         benchmark::RegisterBenchmark(
             BenchmarkName(c, threads, contestant).c_str(),
             [=](benchmark::State& state) { RunBenchmark(state, make, threads); })
@@ -53,7 +54,7 @@ int Main(int argc, char** argv) {
   Medians medians;
   benchmark::RunSpecifiedBenchmarks(&medians);
   Table table;
-  for (const Case& c : cases) {
+  for (const OpCase& c : cases) {
     for (const int threads : kThreads) {
       const auto median = [&](const std::string& contestant) {
         const std::string name = BenchmarkName(c, threads, contestant);

@@ -59,7 +59,7 @@ class Caller {
     Check(session_.session().RunCallable(session_.callable(), fed_, &outputs, nullptr));
     benchmark::DoNotOptimize(outputs);
   }
-  // Takes about as long as a run and shares nothing: measures the scaling of the cores alone.
+  // Takes about as long as a run and shares nothing. This measures only how the cores scale.
   void Count() const {
     for (uint64_t i = 0; i < 1000; ++i) benchmark::DoNotOptimize(i);
   }
@@ -78,10 +78,10 @@ constexpr struct {
     {"names", &Caller::RunByNames}, {"callable", &Caller::RunCallable}, {"count", &Caller::Count}};
 
 constexpr int kManyThreads = 8;
-// Makes a measurement long compared to the scheduler's time slices.
+// Makes a measurement much longer than the scheduler's time slices.
 constexpr int kRunsPerThread = 20000;
 
-// Makes kRunsPerThread runs on each of `threads` threads at once.
+// Makes kRunsPerThread runs on each of `threads` threads concurrently.
 void RunOnThreads(benchmark::State& state, int threads, void (Caller::*run)() const) {
   const NegSession session;
   for (auto _ : state) {
@@ -132,8 +132,8 @@ void PrintCallCases(const Medians& medians, Table* table) {
   table->Add("  through a callable", "all", callable, "us");
   table->Expect(callable, Table::kAtMost, 1);
 
-  // Returns the throughput of many threads as a multiple of one thread's. That of the loop that
-  // counts is what the cores allow.
+  // Returns the throughput of many threads as a multiple of the throughput of one thread. The
+  // counting loop shows what the cores allow.
   const auto scaling = [&](const char* way) {
     const double many = medians.Nanoseconds(ThreadsName(way, kManyThreads));
     return many == 0 ? 0 : kManyThreads * medians.Nanoseconds(ThreadsName(way, 1)) / many;

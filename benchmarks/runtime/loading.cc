@@ -1,4 +1,4 @@
-// Loading, planning and building of large graphs.
+// Loading, planning and building large graphs.
 #include <benchmark/benchmark.h>
 #include <malloc.h>
 
@@ -30,9 +30,9 @@ constexpr char kScope[] = "loading/scope";
 
 int num_nodes = 0;
 
-// Returns a graph of about `nodes` nodes in sub-scopes of 100, like a network with many layers:
-// sums of two earlier nodes, other elementwise ops, and one constant in ten. The last node is named
-// "end".
+// Returns a graph of about `nodes` nodes in sub-scopes of 100 nodes, like a network with many
+// layers: sums of two earlier nodes, other elementwise ops, and one constant per ten nodes. The
+// last node is "end".
 Scope BuildGraph(int nodes) {
   const Scope scope = Scope::NewRootScope();
   Output x = ops::Placeholder(scope.WithOpName("x"), DT_FLOAT);
@@ -73,7 +73,7 @@ GraphDef ParsedGraph() {
   return def;
 }
 
-// Returns the bytes that the program has allocated.
+// Returns the number of bytes that the program has allocated.
 double HeapBytes() {
   const auto info = mallinfo2();
   return static_cast<double>(info.uordblks + info.hblkhd);
@@ -93,7 +93,7 @@ void Parse(benchmark::State& state) {
   }
 }
 
-// Imports a graph from its bytes. Includes the parse that it is compared with.
+// Imports a graph from its bytes. Includes the parsing that it is compared with.
 void Import(benchmark::State& state) {
   GraphBytes();
   for (auto _ : state) {
@@ -127,7 +127,7 @@ void MakePlan(benchmark::State& state) {
   }
 }
 
-// Times the first run of a session, which makes kernels and a plan.
+// Times the first run of a session, which creates kernels and a plan.
 void FirstRun(benchmark::State& state, int nodes) {
   const GraphDef def = BuildGraph(nodes).graph()->def();
   for (auto _ : state) {

@@ -46,7 +46,7 @@ void RunChain(benchmark::State& state, int mebibytes) {
   const int64_t allocations = session->MemoryStats().system_allocations;
   int64_t faults = 0;
   for (auto _ : state) {
-    // Page faults of the run alone: code before and after the loop touches pages, too.
+    // Counts only page faults of the run: code before and after the loop also touches pages.
     const int64_t before = PageFaults();
     run();
     faults += PageFaults() - before;
@@ -54,7 +54,7 @@ void RunChain(benchmark::State& state, int mebibytes) {
   state.counters["faults"] = static_cast<double>(faults);
   const PoolAllocator::Stats stats = session->MemoryStats();
   state.counters["allocations"] = static_cast<double>(stats.system_allocations - allocations);
-  // Includes the fed tensor, which is the caller's.
+  // Includes the fed tensor, which the caller owns.
   state.counters["buffers"] =
       1 + static_cast<double>(stats.peak_bytes_in_use) / static_cast<double>(bytes);
 }
@@ -76,7 +76,7 @@ void PrintMemoryCases(const Medians& medians, Table* table) {
     table->Add(what, "all", value, unit, /*may_be_zero=*/true);
     table->Expect(value, Table::kAtMost, target);
   };
-  // A block of the pool is larger than a tensor by a header.
+  // A block of the pool is slightly larger than its tensor, because it has a header.
   add("1,000 elementwise ops: peak memory", "buffers", "tensors", 2.001);
   add("  a second run's system allocations", "allocations", "", 0);
   add("  a second run's page faults", "faults", "", 0);

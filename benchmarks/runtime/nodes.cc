@@ -1,4 +1,4 @@
-// The cost of a node.
+// The cost per node.
 #include <benchmark/benchmark.h>
 #include <tbb/flow_graph.h>
 #include <tbb/task_arena.h>
@@ -26,8 +26,8 @@ namespace {
 
 using Runner = std::function<void()>;
 
-// A node of a graph of scalars: the values that it reads (by number: first the fed values, then
-// those of the nodes) and its function of them.
+// A node of a graph of scalars: the numbers of the values that it reads, and its function of these
+// values. Fed values are numbered first, then the values of nodes.
 struct ScalarNode {
   enum Op { kNeg, kAdd, kWork };
   Op op;
@@ -35,13 +35,13 @@ struct ScalarNode {
   int b;
 };
 
-// A graph, all nodes of which run.
+// A graph. All of its nodes run.
 struct ScalarGraph {
   int num_feeds = 0;
   std::vector<ScalarNode> nodes;
 };
 
-// Executes 25,000 dependent steps: about 100 us on a processor of 3 GHz.
+// Executes 25,000 dependent steps, so that one node takes much longer than its scheduling.
 float Work(float x) {
   for (int i = 0; i < 25000; ++i) x = 3.7f * x * (1.0f - x);
   return x;
@@ -84,8 +84,8 @@ ScalarGraph TwoLongChains() {
   return graph;
 }
 
-// Returns a chain of 20 among 20 nodes that no other needs. Two threads finish soonest if one of
-// them begins with the chain.
+// Returns a chain of 20 nodes, and 20 nodes that nothing depends on. Two threads finish soonest if
+// one of them starts with the chain.
 ScalarGraph ChainAmongOthers() {
   ScalarGraph graph{1, {}};
   for (int i = 0; i < 10; ++i) graph.nodes.push_back({ScalarNode::kWork, 0, -1});
@@ -103,7 +103,8 @@ constexpr GraphCase kGraphs[] = {
 constexpr GraphCase kLongChains = {"two_long_chains", TwoLongChains};
 constexpr GraphCase kChainAmongOthers = {"chain_among_others", ChainAmongOthers};
 
-// Returns the nodes that no other reads. They must be targets, or they would be pruned.
+// Returns the nodes that no other node reads. They must be targets, because nodes that no target
+// needs are pruned.
 std::vector<int> Sinks(const ScalarGraph& graph) {
   std::vector<bool> is_read(graph.num_feeds + graph.nodes.size());
   for (const ScalarNode& node : graph.nodes) {
@@ -119,7 +120,7 @@ std::vector<int> Sinks(const ScalarGraph& graph) {
 
 std::string FeedName(int i) { return absl::StrCat("x", i); }
 
-// Returns the graph with a node "sink" that waits for all of it.
+// Returns the graph, with an added node "sink" that waits for all other nodes.
 Scope Build(const ScalarGraph& graph) {
   const Scope scope = Scope::NewRootScope();
   std::vector<Output> values;
@@ -136,7 +137,7 @@ Scope Build(const ScalarGraph& graph) {
         values.push_back(ops::AddV2(scope, a, values[node.b]));
         break;
       case ScalarNode::kWork:
-        values.push_back(OpRecorder(scope, "BenchmarkWork").Input(Input(a)).Finish().output(0));
+        values.push_back(OpBuilder(scope, "BenchmarkWork").Input(Input(a)).Finish().output(0));
         break;
     }
   }
@@ -153,7 +154,7 @@ Runner Runs(const ScalarGraph& graph, int threads, bool is_watched) {
   SessionOptions options;
   options.config.set_intra_op_parallelism_threads(threads);
   options.config.set_inter_op_parallelism_threads(threads);
-  // Disables common-subexpression elimination: the independent nodes are all the same.
+  // Disables common-subexpression elimination, because the independent nodes are identical.
   options.config.mutable_graph_options()->mutable_optimizer_options()->set_opt_level(
       OptimizerOptions::L0);
   const std::shared_ptr<Session> session(NewSession(options));
@@ -170,10 +171,10 @@ Runner Runs(const ScalarGraph& graph, int threads, bool is_watched) {
 }
 
 Runner Ours(const ScalarGraph& graph, int threads) { return Runs(graph, threads, false); }
-// Runs with statistics of every node.
+// Runs the graph with statistics of every node.
 Runner Watched(const ScalarGraph& graph, int threads) { return Runs(graph, threads, true); }
 
-// Calls the plan's kernels one after the other: the cost without any scheduling.
+// Calls the kernels of the plan one after the other. This measures the cost without scheduling.
 Runner Kernels(const ScalarGraph& graph, int threads) {
   if (threads > 1) return nullptr;
   struct State {
@@ -188,7 +189,7 @@ Runner Kernels(const ScalarGraph& graph, int threads) {
   const auto state = std::make_shared<State>(Build(graph));
   PlanNames names{{}, {}, {"sink"}};
   for (int i = 0; i < graph.num_feeds; ++i) names.feeds.push_back(FeedName(i));
-  // Disables common-subexpression elimination: the independent nodes are all the same.
+  // Disables common-subexpression elimination, because the independent nodes are identical.
   auto plan = Plan::Make(*state->scope.graph(), names, &state->kernels, {false, 0});
   Check(plan.status());
   state->plan = *std::move(plan);
@@ -198,13 +199,13 @@ Runner Kernels(const ScalarGraph& graph, int threads) {
   return [state] {
     const Plan& plan = *state->plan;
     for (int i = 0; i < plan.num_nodes(); ++i) {
-      const Plan::PlanNode& node = plan.nodes()[i];
-      const Plan::PlanNode& next = plan.nodes()[i + 1];
+      const Plan::NodeItem& node = plan.nodes()[i];
+      const Plan::NodeItem& next = plan.nodes()[i + 1];
       Tensor inputs[2];
       const int num_inputs = next.inputs_begin - node.inputs_begin;
       for (int k = 0; k < num_inputs; ++k) {
         const int slot = plan.inputs()[node.inputs_begin + k];
-        // Moves a tensor where a run would do so.
+        // Moves the tensor where a run would also move it.
         const bool last = plan.slot_uses()[slot] == 1 && slot >= plan.num_feeds();
         inputs[k] = last ? std::move(state->values[slot]) : state->values[slot];
       }
@@ -243,7 +244,7 @@ Runner Arithmetic(const ScalarGraph& graph, int threads) {
   };
 }
 
-// Computes the same arithmetic with a node of tbb::flow::graph each.
+// Computes the same arithmetic with one tbb::flow::graph node for each node.
 Runner Flow(const ScalarGraph& graph, int threads) {
   using FlowNode = tbb::flow::continue_node<tbb::flow::continue_msg>;
   struct State {
@@ -313,7 +314,7 @@ void Register(const GraphCase& c, const Contestant& contestant, int threads) {
                                [=](benchmark::State& state) {
                                  const Runner run = contestant.make(c.make(), threads);
                                  if (run == nullptr) {
-                                   state.SkipWithError("not to be had");
+                                   state.SkipWithError("not available");
                                    return;
                                  }
                                  // Warms up: fills pools and caches, and starts threads.
@@ -371,7 +372,7 @@ void PrintNodeCases(const Medians& medians, Table* table) {
     const char* graph;
     const char* contestant;
     const char* text;
-    // 0 for none.
+    // 0 for no target.
     double target;
   };
   for (const auto& [graph, contestant, text, target] :

@@ -1,10 +1,10 @@
-// Measures the runtime beside tbb::flow::graph, plain loops and protobuf parsing, all in one
-// process, and prints one table of medians. Repetitions are interleaved at random, so that other
-// load of the machine affects all alike.
+// Measures the runtime against tbb::flow::graph, plain loops and protobuf parsing, all in one
+// process, and prints a table of medians. Repetitions are interleaved at random, so that other load
+// of the machine affects all contestants equally.
 //
 //   runtime [--small] [--benchmark_filter=REGEX] [--benchmark_repetitions=N] ...
 //
-// --small reduces the large cases, a graph of a million nodes and tensors of 64 MiB.
+// --small reduces the large cases: a graph of a million nodes, and tensors of 64 MiB.
 #include <benchmark/benchmark.h>
 
 #include "benchmarks/harness.h"
@@ -20,6 +20,7 @@ int Main(int argc, char** argv) {
 
   RegisterNodeCases();
   RegisterCallCases();
+  RegisterFunctionCases();
   RegisterMemoryCases(small ? 1 : 64);
   RegisterStoppingCases(small ? 3 : 1000);
   RegisterLoadingCases(small ? 1000 : 1000000);
@@ -28,6 +29,7 @@ int Main(int argc, char** argv) {
   Table table;
   PrintNodeCases(medians, &table);
   PrintCallCases(medians, &table);
+  PrintFunctionCases(medians, &table);
   PrintMemoryCases(medians, &table);
   PrintStoppingCases(medians, &table);
   PrintLoadingCases(medians, &table);

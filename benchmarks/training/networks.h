@@ -7,10 +7,10 @@
 
 namespace gradflow::benchmarks {
 
-// Return runners that take a step of Adam with `images`, uint8 [n, 28, 28], and `labels`, int64
+// Returns a runner that makes one Adam step with `images`, uint8 [n, 28, 28], and `labels`, int64
 // [n].
 Runner OurStep(const Tensor& images, const Tensor& labels, int threads);
-// Null where libtorch is not installed.
+// The same with libtorch. Null if libtorch is not installed.
 Runner TorchStep(const Tensor& images, const Tensor& labels, int threads);
 
 }  // namespace gradflow::benchmarks

@@ -10,7 +10,7 @@
 namespace gradflow::benchmarks {
 namespace {
 
-// The weights, and the moments of Adam.
+// The weights and Adam's moments.
 class TorchTrainer {
  public:
   TorchTrainer() {

@@ -1,12 +1,12 @@
-// Measures training: Adam beside a loop over its arrays, checkpoints beside plain files, the cost
-// of a node of a network of small variables, and a step of examples/qat_fashion_mnist beside
-// libtorch.
+// Measures training: Adam compared with a loop over its arrays, checkpoints compared with plain
+// files, the cost per node of a network of small variables, and a step of
+// examples/qat_fashion_mnist compared with libtorch.
 //
 //   training [--small] [--folder FOLDER] [--benchmark_out=FILE]
 //
-// Both sides of a ratio are measured in turn, so that other load of the machine affects both.
-// Checkpoints are written to FOLDER ("." without the option). --small reduces all sizes.
-// --benchmark_out writes the times in Google Benchmark's JSON format.
+// The two sides of a ratio run in turn, so that other load of the machine affects both. Checkpoints
+// are written to FOLDER (default: "."). --small reduces all sizes. --benchmark_out writes the times
+// in Google Benchmark's JSON format.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -42,12 +42,13 @@
 namespace gradflow::benchmarks {
 namespace {
 
-// Returns the median times in seconds of runners that run in turn; 0 without a runner.
+// Returns the median times in seconds; 0 for a null runner. The runners take turns.
 std::vector<double> Measure(const std::vector<Runner>& runners, int repeats) {
   std::vector<std::vector<double>> times(runners.size());
   for (int i = -1; i < repeats; ++i) {
     for (size_t j = 0; j < runners.size(); ++j) {
-      // To and fro, since a runner may leave the caches or the memory to the next.
+      // Alternates the direction, because a runner affects the caches and the memory of the next
+      // runner.
       const size_t k = i % 2 == 0 ? j : runners.size() - 1 - j;
       if (runners[k] == nullptr) continue;
       const auto start = std::chrono::steady_clock::now();
@@ -149,7 +150,7 @@ void WritePlainly(const std::string& path, const std::vector<CheckpointTensor>& 
   }
 }
 
-// Reads the bytes of tensors into new ones.
+// Reads the bytes of tensors into new tensors.
 void ReadPlainly(const std::string& path, const std::vector<CheckpointTensor>& tensors) {
   size_t size = 0;
   const absl::StatusOr<internal::FileDescriptor> file = internal::OpenFile(path, &size);
@@ -200,7 +201,7 @@ void MeasureCheckpoints(bool small, const std::string& folder, Table* table, Res
   internal::RemoveCheckpoint(prefix);
   unlink(plain.c_str());
   const std::string what = absl::StrCat(static_cast<int64_t>(bytes) >> 20, " MiB");
-  // Speeds, so that the ratio is that of the times of the plain file.
+  // The table shows speeds. The ratio is the time of the plain file divided by our time.
   table->Add("writing a checkpoint", what, bytes / writes[0] / 1e9, "GB/s");
   table->Compare("writing and flushing", writes[1], writes[0], Table::kAtLeast, 0.8);
   table->Add("reading a checkpoint", what, bytes / reads[0] / 1e9, "GB/s");
@@ -215,7 +216,7 @@ void MeasureCheckpoints(bool small, const std::string& folder, Table* table, Res
 
 // ---- Small variables ----
 
-// Returns the number of nodes that an operation needs, with itself.
+// Returns the number of nodes that an operation needs, including itself.
 int CountNodes(const Operation& operation) {
   std::vector<const Node*> open = {operation.node()};
   std::vector<const Node*> seen = open;
@@ -232,7 +233,7 @@ int CountNodes(const Operation& operation) {
   return static_cast<int>(seen.size());
 }
 
-// A chain of 100 products, and rectified sums, with variables of 1,000 elements.
+// A chain that alternates products and ReLUs of sums, with 100 variables of 1,000 elements each.
 void MeasureSmallVariables(bool small, Table* table, Results* results) {
   constexpr int kVariables = 100;
   constexpr int64_t kSize = 1000;

@@ -1,5 +1,5 @@
-// The namespace tsl: a second name of what is in tensorflow. Internal: the headers of tsl include
-// it.
+// The namespace tsl: an alias for the contents of tensorflow. Internal: included by the headers of
+// tsl.
 #ifndef GRADFLOW_COMPAT_TSL_TENSORFLOW_NAMES_H_
 #define GRADFLOW_COMPAT_TSL_TENSORFLOW_NAMES_H_
 

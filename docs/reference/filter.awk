@@ -13,7 +13,7 @@ function forget_comments(indent, i) {
   for (i in comments) if (i + 0 >= indent) delete comments[i]
 }
 
-# Whether the file's comment has the name of the class that `line` begins.
+# Returns true if the file's comment names the class that `line` begins.
 function named_at_top(line) {
   sub(/^template <[^>]*> */, "", line)
   sub(/^(class|struct) (ABSL_[A-Z_]+ )?/, "", line)

@@ -21,8 +21,8 @@ absl::Status CheckThreshold(float threshold) {
   return gradflow::errors::InvalidArgument("threshold must not be negative, but is ", threshold);
 }
 
-// Shape function. Called when a node is added to a graph; infers the output's shape and reports
-// errors that are already known.
+// Shape function. Runs when a node is added to a graph. Infers the output's shape and reports the
+// errors that can be found then.
 absl::Status SoftThresholdShape(ShapeContext& c) {
   float threshold;
   GRADFLOW_RETURN_IF_ERROR(c.GetAttr("threshold", &threshold));

@@ -1,15 +1,16 @@
-// Names what an image shows.
+// Classifies an image.
 //
 //   label_image GRAPH IMAGE [OPTION=VALUE...]
 //
 // GRAPH is a frozen classifier, a GraphDef of TensorFlow. IMAGE is a JPEG, PNG, GIF or BMP file.
 // Prints the five best classes, each with a bar. Options:
 //
-//   input=NAME    the classifier's input, float [batch, height, width, channels]; otherwise its
+//   input=NAME    the classifier's input, float [batch, height, width, channels]; default: its
 //                 only Placeholder
-//   output=NAME   its output, [batch, classes]; otherwise its only tensor that no node uses
-//   size=N        height and width of the input, if the Placeholder's shape does not tell
-//   mean=M std=S  the input is (pixel - M) / S, of pixels 0 to 255; otherwise 0 and 255
+//   output=NAME   the classifier's output, [batch, classes]; default: its only tensor that no node
+//                 uses
+//   size=N        height and width of the input, if the shape of the Placeholder is not known
+//   mean=M std=S  the input is (pixel - M) / S for pixels from 0 to 255; default: 0 and 255
 //   labels=FILE   the names of the classes, one per line
 #include <algorithm>
 #include <cmath>
@@ -44,14 +45,14 @@ using gradflow::Tensor;
 constexpr int kBest = 5;
 constexpr int kBarWidth = 40;
 
-struct Options {
+struct LabelOptions {
   std::string graph, image, input, output, labels;
   int64_t height = 0, width = 0, channels = 3;
   float mean = 0, std = 255;
 };
 
-absl::StatusOr<Options> ParseOptions(int argc, char** argv) {
-  Options options;
+absl::StatusOr<LabelOptions> ParseOptions(int argc, char** argv) {
+  LabelOptions options;
   options.graph = argv[1];
   options.image = argv[2];
   for (int i = 3; i < argc; ++i) {
@@ -80,15 +81,15 @@ absl::StatusOr<Options> ParseOptions(int argc, char** argv) {
   return options;
 }
 
-// Returns the only one of `names`.
+// Returns the only element of `names`, or an error if there is not exactly one.
 absl::StatusOr<std::string> Only(const std::vector<std::string>& names, const char* what) {
   if (names.size() == 1) return names[0];
   return absl::InvalidArgumentError(absl::StrCat(
       "the graph has ", names.size(), " candidates for its ", what, "; give ", what, "=NAME"));
 }
 
-// Fills in what the command line left out from the nodes of the graph.
-absl::Status Complete(const GraphDef& graph, Options* options) {
+// Sets the options that the command line left out, from the nodes of the graph.
+absl::Status Complete(const GraphDef& graph, LabelOptions* options) {
   std::vector<std::string> inputs, outputs;
   std::set<std::string> used;
   for (const NodeDef& node : graph.node()) {
@@ -123,8 +124,8 @@ absl::Status Complete(const GraphDef& graph, Options* options) {
   return absl::OkStatus();
 }
 
-// Reads the image as the classifier wants it: float [1, height, width, channels].
-absl::StatusOr<Tensor> ReadImage(const Options& options) {
+// Reads the image in the form of the classifier's input: float [1, height, width, channels].
+absl::StatusOr<Tensor> ReadImage(const LabelOptions& options) {
   using namespace gradflow::ops;  // NOLINT: short example
   const int32_t height = static_cast<int32_t>(options.height);
   const int32_t width = static_cast<int32_t>(options.width);
@@ -151,7 +152,7 @@ absl::StatusOr<std::vector<std::string>> ReadLabels(const std::string& path) {
 }
 
 absl::Status Label(int argc, char** argv) {
-  GRADFLOW_ASSIGN_OR_RETURN(Options options, ParseOptions(argc, argv));
+  GRADFLOW_ASSIGN_OR_RETURN(LabelOptions options, ParseOptions(argc, argv));
   GRADFLOW_ASSIGN_OR_RETURN(const std::vector<std::string> labels, ReadLabels(options.labels));
   GRADFLOW_ASSIGN_OR_RETURN(GraphDef graph, gradflow::ReadGraphDef(options.graph));
   GRADFLOW_RETURN_IF_ERROR(Complete(graph, &options));
@@ -168,7 +169,7 @@ absl::Status Label(int argc, char** argv) {
   }
 
   const auto values = outputs[0].flat<float>();
-  // A classifier may return NaN, which no order has a place for.
+  // A classifier may return NaN, which cannot be sorted.
   const auto scores = [&](int64_t c) {
     return std::isnan(values(c)) ? -std::numeric_limits<float>::infinity() : values(c);
   };
@@ -180,7 +181,7 @@ absl::Status Label(int argc, char** argv) {
   });
   for (int64_t i = 0; i < shown; ++i) {
     const int64_t c = order[i];
-    // Bars show probabilities; those of logits are clamped.
+    // Bars show probabilities. For logits, the length of the bar is clamped.
     const float bar = std::min(std::max(scores(c), 0.0f), 1.0f) * kBarWidth;
     const std::string name =
         c < static_cast<int64_t>(labels.size()) ? labels[c] : absl::StrCat("class ", c);

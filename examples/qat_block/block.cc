@@ -27,10 +27,10 @@ Output SpaceToDepth(const Scope& scope, const Output& images) {
   return Reshape(scope.WithOpName("x"), channels_last, {-1, kHeight / 2, kWidth / 2, kChannels});
 }
 
-// A gradient for each of the inputs of a branch.
+// One gradient for each input of a branch.
 const char* const kVariables[] = {"input", "scale", "offset", "min", "max"};
 
-// Derives the gradients of y by the inputs of a branch, given that of y.
+// Derives the gradients with respect to the inputs of a branch from the gradient of y.
 void Derive(const Scope& scope, const Output& y, const std::vector<Output>& inputs,
             const Output& upstream) {
   std::vector<Output> gradients;
@@ -57,11 +57,12 @@ void SpellOut(const Scope& scope, const FusedBatchNormV3& norm, const std::vecto
 }
 
 // Fake quantization is a step function, and its gradient op differentiates the clamp within it (the
-// straight-through estimator). So the loss for finite differences clamps instead of quantizing.
+// straight-through estimator). The loss for finite differences therefore clamps and does not
+// quantize.
 void ClampLoss(const Scope& scope, const Output& y, const Output& min, const Output& max,
                const Output& upstream) {
   Output clamped = Minimum(scope, Maximum(scope, y, min), max);
-  // In double: a loss in float would round away the differences of single pixels.
+  // The loss is computed in double: float would round away the differences of single pixels.
   Output weighted = Mul(scope, Cast(scope, clamped, DT_DOUBLE), Cast(scope, upstream, DT_DOUBLE));
   Sum(scope.WithOpName("loss"), weighted, {0, 1, 2, 3});
 }

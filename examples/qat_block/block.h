@@ -1,13 +1,14 @@
 // The graph of the example: a quantization-aware batch-norm block, forward and backward.
 //
 //   images -> x -> FusedBatchNormV3 -> FakeQuantWithMinMaxVars (narrow range) -> y
-//                                           ^ upstream, the gradient of a loss by y
-//   gradients by x, scale, offset, min and max come back through
+//                                           ^ upstream, the gradient of a loss with respect to y
+//   The gradients with respect to x, scale, offset, min and max are computed by
 //   FakeQuantWithMinMaxVarsGradient and FusedBatchNormGradV3.
 //
-// The backward pass is derived by AddSymbolicGradients, and spelled out besides ("by_hand").
+// AddSymbolicGradients derives the backward pass. A second backward pass is written by hand
+// ("by_hand").
 //
-// A second branch quantizes each channel with its own range.
+// A second branch quantizes each channel with a separate range.
 #ifndef GRADFLOW_EXAMPLES_QAT_BLOCK_BLOCK_H_
 #define GRADFLOW_EXAMPLES_QAT_BLOCK_BLOCK_H_
 
@@ -26,10 +27,10 @@ inline constexpr int kChannels = 4;
 
 // A gradient that the graph computes, with the names of its tensors.
 struct Gradient {
-  std::string name;      // "per_tensor/input", in reports and file names
-  std::string gradient;  // the tensor that holds it
-  std::string by_hand;   // the tensor of the backward pass that is spelled out
-  std::string variable;  // the tensor by which the loss is differentiated
+  std::string name;      // such as "per_tensor/input", in reports and file names
+  std::string gradient;  // the tensor that holds the gradient
+  std::string by_hand;   // the tensor that holds it in the backward pass written by hand
+  std::string variable;  // the loss is differentiated with respect to this tensor
   std::string loss;      // the differentiable loss for finite differences
 };
 

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Demo: writes the block's graph and a batch, runs them with `gradflow run`, prints a report, and
-# leaves a page of the run.
-# Usage: demo.sh BUILD_DIR [OUTPUT_DIR]
+# Demo: writes the block's graph and a batch, runs the graph with `gradflow run`, prints a report,
+# and writes a page of the run. Usage: demo.sh BUILD_DIR [OUTPUT_DIR]
 set -euo pipefail
 
 build=$1

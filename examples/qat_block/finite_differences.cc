@@ -13,7 +13,7 @@ absl::StatusOr<Tensor> FiniteDifferences(gradflow::Session& session, const Feeds
                                          const Tensor& value, float step) {
   Feeds all = feeds;
   const auto loss_at = [&](int64_t i, float x) -> absl::StatusOr<double> {
-    // A new tensor for every run, as a run may still hold the previous one.
+    // Each run gets a new tensor, because a run may still hold the previous tensor.
     GRADFLOW_ASSIGN_OR_RETURN(Tensor moved, value.DeepCopy());
     moved.flat<float>()(i) = x;
     all.resize(feeds.size());
@@ -25,7 +25,7 @@ absl::StatusOr<Tensor> FiniteDifferences(gradflow::Session& session, const Feeds
   GRADFLOW_ASSIGN_OR_RETURN(Tensor result, Tensor::Allocate(gradflow::DT_FLOAT, value.shape()));
   for (int64_t i = 0; i < value.NumElements(); ++i) {
     const float x = value.flat<float>()(i);
-    // The step as rounded to float32.
+    // In float32, the actual step differs from `step` by rounding errors.
     const float high = x + step;
     const float low = x - step;
     GRADFLOW_ASSIGN_OR_RETURN(const double loss_high, loss_at(i, high));

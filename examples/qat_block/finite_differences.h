@@ -14,8 +14,8 @@ namespace qat_block {
 
 using Feeds = std::vector<std::pair<std::string, gradflow::Tensor>>;
 
-// Returns the gradient of the double scalar `loss` by each element of the float tensor `variable`,
-// at `value`: (loss(v + step) - loss(v - step)) / (2 * step).
+// Returns the gradient of the double scalar `loss` with respect to each element of the float tensor
+// `variable`, at `value`: (loss(v + step) - loss(v - step)) / (2 * step).
 absl::StatusOr<gradflow::Tensor> FiniteDifferences(gradflow::Session& session, const Feeds& feeds,
                                                    const std::string& loss,
                                                    const std::string& variable,

@@ -58,7 +58,7 @@ absl::StatusOr<Tensor> MakeUpstream(const Tensor& images) {
   return upstream;
 }
 
-// Prints the ops of the nodes of a branch's backward pass whose names begin with `prefix`.
+// Prints the ops of all nodes whose names begin with `prefix`: the backward pass of a branch.
 void PrintOps(const GraphDef& graph, const char* what, const std::string& prefix) {
   std::printf("  %-11s", what);
   for (const auto& node : graph.node()) {
@@ -111,8 +111,8 @@ absl::StatusOr<std::unique_ptr<gradflow::Session>> LoadBlock(const std::string& 
   return session;
 }
 
-// Tells whether the derived gradient has the bits of the one that is spelled out, by separate runs:
-// one run would compute equal nodes once.
+// Tells whether the derived gradient has the same bits as the gradient that is written by hand.
+// Uses separate runs, because one run would compute equal nodes only once.
 absl::StatusOr<bool> SameAsByHand(gradflow::Session& session, const Tensor& images,
                                   const Tensor& upstream, const Gradient& gradient) {
   const Feeds feeds = {{"images", images}, {"upstream", upstream}};
@@ -134,8 +134,9 @@ absl::StatusOr<double> Check(gradflow::Session& session, const Tensor& images,
   GRADFLOW_RETURN_IF_ERROR(
       session.Run(batch, {gradient.gradient, gradient.variable, "x"}, {}, &outputs));
   const Feeds feeds = {{"upstream", upstream.Slice(0, kSmallBatch)}};
-  // Pixels are multiples of 1/255. A much smaller step seldom moves a value across a bound, where
-  // the clamp is not differentiable. A still smaller one would be lost in the rounding of float32.
+  // Pixels are multiples of 1/255. The step is much smaller, so it seldom moves a value across a
+  // bound, where the clamp is not differentiable. Rounding of float32 would hide an even smaller
+  // step.
   constexpr float kStep = 7e-4f;
   Feeds fixed = feeds;
   if (gradient.variable != "x") fixed.emplace_back("x", outputs[2]);
@@ -165,7 +166,7 @@ absl::Status Report(const std::string& dir) {
     GRADFLOW_ASSIGN_OR_RETURN(const double distance, Check(*session, images, upstream, gradient));
     const auto flat = value.flat<float>();
     const auto [low, high] = std::minmax_element(flat.begin(), flat.end());
-    // False for NaN.
+    // The comparison is false for NaN.
     const bool agrees = distance <= kTolerance;
     GRADFLOW_ASSIGN_OR_RETURN(const bool same, SameAsByHand(*session, images, upstream, gradient));
     all_agree = all_agree && agrees;
@@ -184,7 +185,7 @@ absl::Status Report(const std::string& dir) {
                                       " % from its finite differences");
   }
   if (!all_same) {
-    return gradflow::errors::Internal("a derived gradient differs from the one spelled out");
+    return gradflow::errors::Internal("a derived gradient differs from the one written by hand");
   }
   std::printf("Every gradient agrees with its finite differences to %g %% or better.\n",
               100 * kTolerance);

@@ -16,9 +16,9 @@ using gradflow::Tensor;
 constexpr int kZoom = 4;
 constexpr int kMargin = 8;
 
-class Canvas {
+class PictureCanvas {
  public:
-  Canvas(int columns, int rows)
+  PictureCanvas(int columns, int rows)
       : width_(kMargin + columns * (kWidth * kZoom + kMargin)),
         height_(kMargin + rows * (kHeight * kZoom + kMargin)),
         pixels_(3 * width_ * height_, 255) {}
@@ -57,7 +57,7 @@ class Canvas {
 
 absl::Status WritePicture(const std::string& path, const Tensor& images,
                           const std::vector<Tensor>& gradients, int columns) {
-  Canvas canvas(columns, 1 + static_cast<int>(gradients.size()));
+  PictureCanvas canvas(columns, 1 + static_cast<int>(gradients.size()));
   const auto pixels = images.tensor<uint8_t, 3>();
   for (int n = 0; n < columns; ++n) {
     for (int y = 0; y < kHeight; ++y) {

@@ -20,13 +20,13 @@ struct Color {
   uint8_t red, green, blue;
 };
 
-class Canvas {
+class ChartCanvas {
  public:
-  Canvas() : pixels_(gradflow::DT_UINT8, {kPictureHeight, kPictureWidth, 3}) {
+  ChartCanvas() : pixels_(gradflow::DT_UINT8, {kPictureHeight, kPictureWidth, 3}) {
     for (uint8_t& byte : pixels_.span<uint8_t>()) byte = 255;
   }
 
-  // Paints a square. `x` and `y` are parts of the width and height within the margins, from the
+  // Paints a square. `x` and `y` are fractions of the width and height within the margins, from the
   // left and from below.
   void Dot(double x, double y, int size, Color color) {
     const auto column = static_cast<int>(std::lround(kMargin + x * (kPictureWidth - 2 * kMargin)));
@@ -62,7 +62,7 @@ class Canvas {
 absl::Status WriteChart(const std::string& path, const std::vector<Epoch>& epochs) {
   constexpr double kLowest = 0.8;
   constexpr Color kGray = {220, 220, 220};
-  Canvas canvas;
+  ChartCanvas canvas;
   for (int i = 0; i <= 5; ++i) canvas.Line(0, i / 5.0, 1, i / 5.0, 0, kGray);
   double most = 1e-9;
   for (const Epoch& epoch : epochs) most = std::max(most, epoch.loss);

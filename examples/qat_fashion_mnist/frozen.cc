@@ -22,7 +22,7 @@ namespace training = gradflow::training;
 
 namespace {
 
-// Returns the integers that quantized weights stand for, and appends the scale of each channel.
+// Returns quantized weights as integers, and appends the scale of each channel.
 absl::StatusOr<Tensor> IntegersOf(const Tensor& weights, const Tensor& quantized,
                                   std::vector<double>* scales) {
   const auto original = weights.flat_inner_dims<float>();
@@ -47,7 +47,7 @@ absl::StatusOr<Tensor> IntegersOf(const Tensor& weights, const Tensor& quantized
   return integers;
 }
 
-// The power of two to which training rounds the step of a range.
+// Returns the step of a range, rounded to a power of two as in training.
 float StepOf(float max) {
   return std::exp2(static_cast<float>(std::ceil(std::log2(static_cast<double>(max) / 255) - 1e-6)));
 }
@@ -82,7 +82,7 @@ absl::StatusOr<std::vector<FrozenLayer>> Freeze(const Scope& scope,
 
   std::vector<FrozenLayer> layers;
   float step = kPixelStep;
-  for (const Layer& layer : kLayers) {
+  for (const ConvLayer& layer : kLayers) {
     const std::string name = layer.name;
     FrozenLayer frozen;
     std::vector<double> scales;

@@ -16,11 +16,11 @@ struct Activations {
   int height;
   int width;
   int channels;
-  // From 0 to 255. In 16 bits, as the weights, which compilers multiply in vectors.
+  // From 0 to 255. 16 bits, like the weights, because compilers vectorize products of 16 bits.
   std::vector<int16_t> values;
 };
 
-// A layer for one image after the other.
+// Computes a layer for one image at a time.
 class Runner {
  public:
   explicit Runner(const FrozenLayer& layer)
@@ -60,7 +60,7 @@ class Runner {
     return static_cast<float>(sum) * layer_.input_step * layer_.scale[c] + layer_.offset[c];
   }
 
-  // Returns the activations after relu, pooling and rounding.
+  // Returns the activations after ReLU, pooling and rounding.
   Activations Run(const Activations& x) {
     const std::vector<int32_t> sums = Sums(x);
     const int size = layer_.pools ? 2 : 1;

@@ -1,4 +1,4 @@
-// The network in integer arithmetic, as a small processor would compute it.
+// The network in integer arithmetic, as on a small processor.
 #ifndef GRADFLOW_EXAMPLES_QAT_FASHION_MNIST_INTEGERS_H_
 #define GRADFLOW_EXAMPLES_QAT_FASHION_MNIST_INTEGERS_H_
 
@@ -16,9 +16,9 @@ struct Prediction {
   int32_t largest_sum = 0;
 };
 
-// Classifies images, uint8 [n, 28, 28]. Activations are integers of 8 bits, weights of 8 bits with
-// a sign, and sums of their products of 32 bits. Only the scale of a sum and its rounding to the
-// next activation are computed in float.
+// Classifies images, uint8 [n, 28, 28]. Activations are unsigned 8-bit integers, weights are signed
+// 8-bit integers, and sums of their products are 32-bit integers. Only the scale of a sum and its
+// rounding to the next activation are computed in float.
 Prediction Classify(const std::vector<FrozenLayer>& layers, const gradflow::Tensor& images);
 
 }  // namespace qat

@@ -37,13 +37,13 @@ Output Network(const Scope& scope, training::Model* model, const Output& images,
   const auto options =
       training::LayerOptions().WeightBits(quantize ? 8 : 0).KernelInitializer(training::HeNormal);
   Output x = Pixels(scope, images);
-  for (const Layer& layer : kLayers) {
+  for (const ConvLayer& layer : kLayers) {
     x = training::Conv2D(scope, model, layer.name, x, layer.filters, options.UseBias(false));
     x = training::BatchNorm(
         scope, model, absl::StrCat(layer.name, "_norm"), x,
         training::BatchNormOptions().Training(training).Momentum(0.98f).Epsilon(kEpsilon));
     x = ops::Relu(scope, x);
-    // Rounding keeps the order of values, so it may follow the pooling, which leaves less of them.
+    // Rounding keeps the order of values, so it may follow pooling, which leaves fewer values.
     if (layer.pools) x = Pool(scope, x);
     if (quantize) {
       x = training::FakeQuant(

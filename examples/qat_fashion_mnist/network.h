@@ -22,22 +22,23 @@ namespace qat {
 inline constexpr int kHeight = 28;
 inline constexpr int kWidth = 28;
 inline constexpr int kClasses = 10;
-// Pixels are multiples of this.
+// Pixels are multiples of this value.
 inline constexpr float kPixelStep = 1.0f / 256;
 inline constexpr float kEpsilon = 1e-3f;
 
-// A convolution, or the dense layer if `filters` is 0.
-struct Layer {
+// A convolution with batch norm, ReLU and optionally pooling.
+struct ConvLayer {
   const char* name;
   int filters;
   bool pools;
 };
-inline constexpr Layer kLayers[] = {{"conv1", 16, true}, {"conv2", 32, true}, {"conv3", 64, true}};
+inline constexpr ConvLayer kLayers[] = {
+    {"conv1", 16, true}, {"conv2", 32, true}, {"conv3", 64, true}};
 
 // Adds a placeholder of images, uint8 [n, 28, 28].
 gradflow::Output Images(const gradflow::Scope& scope);
-// Mirrors each image, or not, by chance. The choice depends on the step and the seed, so that a run
-// that continues makes the same one.
+// Mirrors each image at random. The choice depends only on the step and the seed, so that a resumed
+// run makes the same choice.
 gradflow::Output Mirrored(const gradflow::Scope& scope, const gradflow::Output& images,
                           const gradflow::Output& step, int64_t seed);
 // Returns images as float [n, 28, 28, 1] in [0, 1).
@@ -45,7 +46,7 @@ gradflow::Output Pixels(const gradflow::Scope& scope, const gradflow::Output& im
 // Returns the logits of images. Training uses the statistics of the batch.
 gradflow::Output Network(const gradflow::Scope& scope, gradflow::training::Model* model,
                          const gradflow::Output& images, bool quantize, bool training);
-// Returns the node that keeps the maximum of 2 x 2 pixels.
+// Adds max pooling of 2 x 2 pixels.
 gradflow::Output Pool(const gradflow::Scope& scope, const gradflow::Output& x);
 
 }  // namespace qat

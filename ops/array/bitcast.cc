@@ -12,7 +12,8 @@
 namespace gradflow::bitcast {
 namespace {
 
-// Returns the shape of a tensor of shape `shape` and elements of `from` bytes as one of `to` bytes.
+// Returns the shape of a tensor of shape `shape` after its elements change from `from_type` to
+// `to_type`.
 absl::StatusOr<PartialTensorShape> BitcastShape(const PartialTensorShape& shape, DataType from_type,
                                                 DataType to_type) {
   const int from = DataTypeSize(from_type);
@@ -54,7 +55,7 @@ absl::Status Bitcast(KernelContext& ctx) {
     ctx.set_output(0, std::move(output));
     return absl::OkStatus();
   }
-  // A slice whose elements are not aligned for the type.
+  // A slice may not be aligned for the type.
   Tensor* copy = nullptr;
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &copy));
   if (input.TotalBytes() != copy->TotalBytes()) {
@@ -86,9 +87,10 @@ void Register(Registry& registry) {
       .Shape(Shape)
       .Doc(R"(Takes the bytes of a tensor as elements of another type.
 
-If elements of `type` are smaller, the shape gets another last dimension, of the elements that one
-becomes. If they are larger, the last dimension must have the size of those that become one, and is
-dropped. The output shares the memory of the input. Bytes are in little-endian order.
+If elements of `type` are smaller, each element of `input` becomes several elements, in a new last
+dimension. If they are larger, the elements of the last dimension become one element and the
+dimension is removed; its size must be the ratio of the element sizes. The output shares the memory
+of the input if the memory is aligned for `type`. Bytes are in little-endian order.
 
 input: A tensor.
 output: The elements.

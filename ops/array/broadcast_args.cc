@@ -12,7 +12,7 @@
 namespace gradflow::broadcast_args {
 namespace {
 
-// Two shapes, with leading ones where one has fewer dimensions.
+// Two shapes. The shape with fewer dimensions is padded with leading ones.
 struct Shapes {
   DimVector s0;
   DimVector s1;
@@ -77,7 +77,7 @@ absl::Status GradientArgsShape(ShapeContext& c) {
 
 absl::Status BroadcastGradientArgs(KernelContext& ctx) {
   GRADFLOW_ASSIGN_OR_RETURN(const Shapes shapes, ReadShapes(ctx));
-  // Equal shapes need no reduction, though one over dimensions of 1 would change nothing.
+  // Equal shapes need no reduction, although reducing dimensions of size 1 would be harmless.
   const bool equal =
       ctx.input(0).NumElements() == ctx.input(1).NumElements() && shapes.s0 == shapes.s1;
   DimVector r0;
@@ -160,11 +160,11 @@ void Register(Registry& registry) {
       .Output("r0: T")
       .Attr("T: {int32, int64} = DT_INT32")
       .Shape(BroadcastArgsShape)
-      .Doc(R"(Returns the shape to which two shapes are broadcast.
+      .Doc(R"(Returns the shape that two shapes broadcast to.
 
 s0: A vector: the first shape.
 s1: A vector: the second shape.
-r0: The shape of both under NumPy's rules.
+r0: The shape that both shapes broadcast to by NumPy's rules.
 T: The type of the shapes.)");
   registry.Kernel("BroadcastArgs", MakeFunctionKernel<BroadcastArgs>);
 
@@ -197,7 +197,7 @@ T: The type of the shapes.)");
 
 indices: A scalar or vector of positions.
 dims: A vector: the shape of the tensor.
-output: The indices: row d has those of dimension d. A vector if `indices` is a scalar.
+output: The indices: row d has the indices in dimension d. A vector if `indices` is a scalar.
 Tidx: The type of the indices.)");
   registry.Kernel("UnravelIndex", MakeFunctionKernel<UnravelIndex>);
 }

@@ -40,15 +40,15 @@ void Register(Registry& registry) {
       .Shape(BroadcastToShape)
       .Doc(R"(Broadcasts a tensor to a shape, as NumPy does.
 
-Shapes are aligned at the last dimension. Dimensions of size 1, and those that `input` lacks, are
-repeated.
+Shapes are aligned at the last dimension. Dimensions of size 1, and dimensions that `input` does not
+have, are repeated.
 
 input: The tensor.
 shape: A vector: the shape of the result.
-output: The tensor of that shape.
+output: The broadcast tensor.
 T: The type of `input`.
 Tidx: The type of `shape`.)");
-  registry.Kernel("BroadcastTo", MakeFunctionKernel<BroadcastTo>);
+  registry.Kernel("BroadcastTo", MakeFunctionKernel<BroadcastTo>).Types("T", AllDataTypes());
 }
 
 }  // namespace gradflow::broadcast_to

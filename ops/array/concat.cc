@@ -14,10 +14,11 @@
 namespace gradflow::concat {
 namespace {
 
-// Returns the shape of `values` concatenated along `axis`. REQUIRES: at least one has a known rank
+// Returns the shape of `values` concatenated along `axis`. REQUIRES: at least one value has a known
+// rank
 absl::StatusOr<PartialTensorShape> ConcatShape(absl::Span<const PartialTensorShape> values,
                                                int64_t axis) {
-  // The common dimensions; dimension `axis` is unknown.
+  // The dimensions that all values share; dimension `axis` is unknown.
   PartialTensorShape common;
   int d = -1;
   for (size_t i = 0; i < values.size(); ++i) {
@@ -49,7 +50,7 @@ absl::StatusOr<PartialTensorShape> ConcatShape(absl::Span<const PartialTensorSha
   return PartialTensorShape::Make(common.dim_sizes());
 }
 
-// The axis is the last input of ConcatV2, and the first of Concat, whose values follow it.
+// The axis is the last input of ConcatV2 and the first input of Concat.
 template <bool AxisFirst>
 absl::Status ConcatShapeFn(ShapeContext& c) {
   const int axis_input = AxisFirst ? 0 : c.num_inputs() - 1;
@@ -66,7 +67,7 @@ absl::Status ConcatShapeFn(ShapeContext& c) {
     if (!ranks.IsCompatibleWith(rank)) {
       return errors::InvalidArgument("values[", i, "] has shape ", values[i].DebugString(),
                                      ", expected rank ", ranks.dims(),
-                                     ", that of the previous values");
+                                     ", the rank of the previous values");
     }
     ranks = rank;
   }
@@ -79,7 +80,7 @@ absl::Status ConcatShapeFn(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// Concatenates `count` inputs from `first` on.
+// Concatenates `count` inputs, starting at input `first`.
 absl::Status ConcatInputs(KernelContext& ctx, int first, int count, int64_t axis_value) {
   std::vector<PartialTensorShape> values;
   values.reserve(count);
@@ -119,7 +120,8 @@ absl::Status Concat(KernelContext& ctx) {
 
 // ---- ParallelConcat ----
 
-// Returns INVALID_ARGUMENT unless `count` values of shape `value` fill `shape`.
+// Returns INVALID_ARGUMENT unless `count` values of shape `value` fill `shape`. Errors call the
+// value values[i].
 absl::Status CheckRows(const PartialTensorShape& shape, int count, int i,
                        const PartialTensorShape& value) {
   if (!shape.IsFullyDefined() || shape.dims() == 0 || shape.dim_size(0) != count) {
@@ -228,7 +230,7 @@ output: The concatenated tensor.
 N: The number of tensors.
 T: The type of the tensors.
 Tidx: The type of `axis`.)");
-  registry.Kernel("ConcatV2", MakeFunctionKernel<Concat<false>>);
+  registry.Kernel("ConcatV2", MakeFunctionKernel<Concat<false>>).Types("T", AllDataTypes());
 
   registry.Op("Concat")
       .Group("array_ops")
@@ -246,7 +248,7 @@ values: The tensors. Their shapes must agree in all dimensions except `concat_di
 output: The concatenated tensor.
 N: The number of tensors.
 T: The type of the tensors.)");
-  registry.Kernel("Concat", MakeFunctionKernel<Concat<true>>);
+  registry.Kernel("Concat", MakeFunctionKernel<Concat<true>>).Types("T", AllDataTypes());
 
   registry.Op("ParallelConcat")
       .Group("array_ops")
@@ -262,8 +264,9 @@ values: The tensors. Their first dimension is 1.
 output: The concatenated tensor: row i is `values[i]`.
 N: The number of tensors.
 T: The type of the tensors.
-shape: The shape of the result. Its first dimension is N, the others are those of the tensors.)");
-  registry.Kernel("ParallelConcat", MakeKernel<ParallelConcatKernel>);
+shape: The shape of the result. Its first dimension is N, the other dimensions are the dimensions of
+  the tensors.)");
+  registry.Kernel("ParallelConcat", MakeKernel<ParallelConcatKernel>).Types("T", AllDataTypes());
 
   registry.Op("ConcatOffset")
       .Group("array_ops")

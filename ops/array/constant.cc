@@ -19,7 +19,7 @@ absl::Status CheckValueType(DataType value, DataType dtype) {
                                  DataTypeString(dtype));
 }
 
-// Reads the shape alone, without decoding the value, which may be large.
+// Reads only the shape. The value may be large and is not decoded.
 absl::Status ConstShape(ShapeContext& c) {
   DataType dtype;
   GRADFLOW_RETURN_IF_ERROR(c.GetAttr("dtype", &dtype));
@@ -39,10 +39,7 @@ bool IsCompact(const TensorProto& proto) {
   constexpr int64_t kMuchMore = 8;
   const absl::StatusOr<TensorShape> shape = TensorShape::Make(proto.tensor_shape());
   if (!shape.ok() || !proto.tensor_content().empty()) return false;
-  const int64_t element = proto.dtype() != DT_STRING
-                              ? DataTypeSize(static_cast<DataType>(proto.dtype()))
-                              : static_cast<int64_t>(proto.ByteSizeLong() + sizeof(tstring));
-  const int64_t bytes = MultiplyWithoutOverflow(shape->num_elements(), element);
+  const int64_t bytes = TensorProtoBytes(proto);
   return bytes < 0 ||
          (bytes > kSmallBytes && bytes / kMuchMore > static_cast<int64_t>(proto.ByteSizeLong()));
 }
@@ -66,8 +63,8 @@ class ConstKernel final : public OpKernel {
         kCheapElements;
     return absl::OkStatus();
   }
-  // Compact values are decoded in each run, which charges them to the run's memory. So a few bytes
-  // of untrusted input cannot evade its memory limit.
+  // Compact values are decoded in each run, which charges them against the run's memory limit. A
+  // few bytes of untrusted input therefore cannot evade the limit.
   absl::Status Compute(KernelContext& ctx) const override {
     if (compact_ == nullptr) {
       ctx.set_output(0, value_);
@@ -82,7 +79,7 @@ class ConstKernel final : public OpKernel {
 
  private:
   Tensor value_;
-  // The encoded value, if compact, in place of value_.
+  // The encoded value if it is compact; value_ is then unset.
   std::unique_ptr<const TensorProto> compact_;
   bool is_cheap_ = true;
 };
@@ -102,11 +99,11 @@ void Register(Registry& registry) {
 output: The value.
 value: The tensor.
 dtype: The type of `value`.)");
-  registry.Kernel("Const", MakeKernel<ConstKernel>);
+  registry.Kernel("Const", MakeKernel<ConstKernel>).Types("dtype", AllDataTypes());
 
   registry.Op("HostConst")
       .Group("array_ops")
-      .HandWritten()  // TensorFlow has no class for it either.
+      .HandWritten()  // TensorFlow has no class for this op.
       .Output("output: dtype")
       .Attr("value: tensor")
       .Attr("dtype: type")
@@ -116,7 +113,7 @@ dtype: The type of `value`.)");
 output: The value.
 value: The tensor.
 dtype: The type of `value`.)");
-  registry.Kernel("HostConst", MakeKernel<ConstKernel>);
+  registry.Kernel("HostConst", MakeKernel<ConstKernel>).Types("dtype", AllDataTypes());
 }
 
 }  // namespace gradflow::constant

@@ -35,7 +35,7 @@ absl::Status Diag(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
-// Returns the first half of `input`, whose halves must agree.
+// Returns the first half of the dimensions of `input`. Both halves must be equal.
 absl::StatusOr<PartialTensorShape> DiagPartOf(const PartialTensorShape& input) {
   if (input.dims() == 0 || input.dims() % 2 != 0) {
     return errors::InvalidArgument("input must have an even rank, at least 2, but has shape ",
@@ -75,8 +75,8 @@ void Register(Registry& registry) {
       .Doc(R"(Returns a tensor with given elements on its diagonal, and zeros elsewhere.
 
 diagonal: A tensor of at least one dimension.
-output: A tensor of the shape of `diagonal`, twice: the elements at [i, j, ..., i, j, ...] are those
-  of `diagonal` at [i, j, ...].
+output: A tensor whose shape is the shape of `diagonal`, twice. Its element [i, j, ..., i, j, ...]
+  is element [i, j, ...] of `diagonal`.
 T: The type of `diagonal`.)");
   registry.Kernel("Diag", MakeFunctionKernel<Diag>);
 

@@ -13,12 +13,11 @@
 namespace gradflow::edit_distance {
 namespace {
 
-// The inputs are two sparse tensors: for each, `indices` is a matrix with the index of each value
-// in each dimension, `values` a vector, and `shape` a vector. The last dimension is that of the
-// sequences.
+// The inputs are two sparse tensors. Each consists of a matrix `indices` with the index of each
+// value, a vector `values`, and a vector `shape`. The last dimension contains the sequences.
 constexpr const char* kNames[] = {"hypothesis", "truth"};
 
-// Returns INVALID_ARGUMENT unless the three parts of the sparse tensor `name` may fit.
+// Returns INVALID_ARGUMENT unless the three parts of the sparse tensor `name` may match.
 absl::Status CheckParts(absl::string_view name, const PartialTensorShape& indices,
                         const PartialTensorShape& values, const PartialTensorShape& shape) {
   const PartialTensorShape* const parts[] = {&indices, &values, &shape};
@@ -41,7 +40,8 @@ absl::Status CheckParts(absl::string_view name, const PartialTensorShape& indice
                                  "_shape");
 }
 
-// Returns the shape of the batch of both: the greater size in each dimension but the last.
+// Returns the batch shape of both tensors: the larger size of each dimension, without the last
+// dimension.
 absl::StatusOr<TensorShape> BatchShape(absl::Span<const int64_t> a, absl::Span<const int64_t> b) {
   if (a.size() != b.size()) {
     return errors::InvalidArgument("hypothesis_shape and truth_shape must have the same length, ",
@@ -72,7 +72,7 @@ absl::Status EditDistanceShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// The sequences of a sparse tensor: runs of values whose indices agree but for the last dimension.
+// The sequences of a sparse tensor: runs of values whose indices differ only in the last dimension.
 class Sequences {
  public:
   Sequences(const KernelContext& ctx, int first_input, const TensorShape& batch)
@@ -82,7 +82,9 @@ class Sequences {
         batch_(batch),
         strides_(RowMajorStrides(batch.dim_sizes())) {}
 
-  // Returns INVALID_ARGUMENT unless indices are in range and in row-major order.
+  // Returns INVALID_ARGUMENT unless the batch indices are in range and in row-major order. The
+  // indices of the last dimension are not checked: the order of the rows is the order of a
+  // sequence.
   absl::Status Check(absl::string_view name) const {
     for (int64_t i = 0; i < size_; ++i) {
       for (int64_t d = 0; d + 1 < rank_; ++d) {
@@ -102,11 +104,11 @@ class Sequences {
   }
 
   bool done() const { return begin_ == size_; }
-  // The batch of the current sequence, and its values. REQUIRES: !done()
+  // The batch index of the current sequence, and the range of its values. REQUIRES: !done()
   int64_t batch() const { return Batch(begin_); }
   int64_t begin() const { return begin_; }
   int64_t end() const { return end_; }
-  // Moves to the first sequence, and from one to the next.
+  // Moves to the first sequence, then to the following ones.
   void Next() {
     begin_ = end_;
     if (begin_ == size_) return;
@@ -183,8 +185,8 @@ class EditDistanceKernel final : public OpKernel {
   }
 
  private:
-  // Returns the least number of insertions, deletions and replacements between the current
-  // sequences (Levenshtein). `row` holds one row of the table of distances between prefixes.
+  // Returns the minimum number of insertions, deletions and replacements between the current
+  // sequences (Levenshtein distance). `row` holds a row of the table of distances between prefixes.
   static int64_t Distance(const KernelContext& ctx, const Sequences& hypothesis,
                           const Sequences& truth, absl::Span<int64_t> row) {
     const Tensor& a = ctx.input(1);
@@ -224,17 +226,17 @@ void Register(Registry& registry) {
       .Shape(EditDistanceShape)
       .Doc(R"(Returns the Levenshtein distances between sequences.
 
-Both arguments are sparse tensors, whose last dimension is that of the sequences.
+Hypotheses and truths are sparse tensors. Their last dimension is the dimension of the sequences.
 
 hypothesis_indices: A matrix with the index of each value of the hypotheses, in row-major order.
 hypothesis_values: The values of the hypotheses.
 hypothesis_shape: The shape of the hypotheses.
 truth_indices: A matrix with the index of each value of the truths, in row-major order.
 truth_values: The values of the truths.
-truth_shape: The shape of the truths, of the same length as that of the hypotheses.
+truth_shape: The shape of the truths, of the same length as `hypothesis_shape`.
 output: The distances, in the shape of the batch.
-normalize: Divides each distance by the length of the truth. If that is 0, the distance is 0 for an
-  empty hypothesis and otherwise infinite.
+normalize: Divides each distance by the length of the truth. If the length is 0, the distance is 0
+  for an empty hypothesis and otherwise infinite.
 T: The type of the values.)");
   registry.Kernel("EditDistance", MakeKernel<EditDistanceKernel>);
 }

@@ -16,14 +16,14 @@
 namespace gradflow::extract_patches {
 namespace {
 
-// Images are volumes of one plane: [batch, planes, rows, columns, depth].
+// Images are volumes with one plane: [batch, planes, rows, columns, depth].
 constexpr int kSpatial = 3;
 using Sizes = std::array<int64_t, kSpatial>;
 
 struct Patches {
   Sizes size = {1, 1, 1};
   Sizes stride = {1, 1, 1};
-  // The distance of the elements of a patch.
+  // The distance between the elements of a patch.
   Sizes rate = {1, 1, 1};
   bool same_padding = false;
   // The rank of the input, 4 or 5.
@@ -51,7 +51,7 @@ struct Patches {
                                      "but is [", absl::StrJoin(values, ","), "]");
     }
     for (int d = 1; d + 1 < rank; ++d) {
-      // Far more than any image has, and products of which do not overflow.
+      // Far larger than any image, and small enough that products do not overflow.
       constexpr int64_t kLimit = int64_t{1} << 31;
       if (values[d] < 1 || values[d] >= kLimit) {
         return errors::InvalidArgument(name, "[", d, "] must be positive and less than 2^31, but ",
@@ -63,24 +63,24 @@ struct Patches {
   }
 };
 
-// The output positions along one dimension, and where the first patch begins.
-struct Extent {
+// The number of output positions along a dimension, and the position of the first patch.
+struct PatchExtent {
   int64_t count = -1;
   int64_t begin = 0;
 };
 
-absl::StatusOr<Extent> PatchExtent(const Patches& patches, int s, int64_t size) {
-  if (size < 0) return Extent();
+absl::StatusOr<PatchExtent> PatchExtentOf(const Patches& patches, int s, int64_t size) {
+  if (size < 0) return PatchExtent();
   const int64_t span = (patches.size[s] - 1) * patches.rate[s] + 1;
   const int64_t stride = patches.stride[s];
-  Extent extent;
+  PatchExtent extent;
   if (patches.same_padding) {
     extent.count = NumBlocks(size, stride);
     const int64_t padding = std::max<int64_t>(0, (extent.count - 1) * stride - size + span);
     extent.begin = -(padding / 2);
     return extent;
   }
-  // TensorFlow's check: the quotient is rounded towards zero before its sign is checked.
+  // TensorFlow's check: the quotient is rounded towards zero before its sign is tested.
   if ((size - span + stride) / stride < 0) {
     return errors::InvalidArgument("patches span ", span, " elements, more than the ", size,
                                    " of the images, whose padding is VALID");
@@ -89,10 +89,11 @@ absl::StatusOr<Extent> PatchExtent(const Patches& patches, int s, int64_t size) 
   return extent;
 }
 
-// Returns the shape of the patches of images of shape `input`, and the positions of the patches.
+// Returns the shape of the patches of images of shape `input`. Sets *extents to the positions of
+// the patches.
 absl::StatusOr<PartialTensorShape> PatchesShape(const Patches& patches,
                                                 const PartialTensorShape& input,
-                                                std::array<Extent, kSpatial>* extents) {
+                                                std::array<PatchExtent, kSpatial>* extents) {
   if (input.dims() != patches.rank) {
     return errors::InvalidArgument("the input must have rank ", patches.rank, ", but has shape ",
                                    input.DebugString());
@@ -101,7 +102,7 @@ absl::StatusOr<PartialTensorShape> PatchesShape(const Patches& patches,
   (*extents)[0] = {1, 0};
   for (int d = 1; d + 1 < patches.rank; ++d) {
     const int s = d - 1 + (5 - patches.rank);
-    GRADFLOW_ASSIGN_OR_RETURN((*extents)[s], PatchExtent(patches, s, dims[d]));
+    GRADFLOW_ASSIGN_OR_RETURN((*extents)[s], PatchExtentOf(patches, s, dims[d]));
     dims[d] = (*extents)[s].count;
   }
   int64_t& depth = dims.back();
@@ -124,7 +125,7 @@ absl::Status PatchesShapeFn(ShapeContext& c) {
     c.set_output(0, PartialTensorShape::UnknownOfRank(Rank));
     return absl::OkStatus();
   }
-  std::array<Extent, kSpatial> extents;
+  std::array<PatchExtent, kSpatial> extents;
   GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape, PatchesShape(patches, c.input(0), &extents));
   c.set_output(0, std::move(shape));
   return absl::OkStatus();
@@ -139,7 +140,7 @@ class PatchesKernel final : public OpKernel {
 
   absl::Status Compute(KernelContext& ctx) const override {
     const Tensor& input = ctx.input(0);
-    std::array<Extent, kSpatial> extents;
+    std::array<PatchExtent, kSpatial> extents;
     GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape shape,
                               PatchesShape(patches_, input.shape(), &extents));
     Tensor* output = nullptr;
@@ -149,7 +150,7 @@ class PatchesKernel final : public OpKernel {
     for (int d = 1; d + 1 < Rank; ++d) sizes[d - 1 + (5 - Rank)] = input.dim_size(d);
     DispatchElement(input.dtype(), [&](auto tag) {
       using E = typename decltype(tag)::type;
-      if constexpr (!std::is_same_v<E, tstring>) {
+      if constexpr (!kIsObject<E>) {
         Copy<E>(ctx.run(), extents, sizes, input, output);
       }
     });
@@ -159,8 +160,8 @@ class PatchesKernel final : public OpKernel {
  private:
   // A unit of work is a row of patches.
   template <typename E>
-  void Copy(const RunContext& run, const std::array<Extent, kSpatial>& extents, const Sizes& sizes,
-            const Tensor& input, Tensor* output) const {
+  void Copy(const RunContext& run, const std::array<PatchExtent, kSpatial>& extents,
+            const Sizes& sizes, const Tensor& input, Tensor* output) const {
     const E* from = static_cast<const E*>(input.raw_data());
     E* to = static_cast<E*>(output->raw_data());
     const int64_t depth = input.dim_size(Rank - 1);
@@ -186,7 +187,7 @@ class PatchesKernel final : public OpKernel {
                 });
   }
 
-  // Copies the patch that begins at `at`, which may be outside of the volume, where it has zeros.
+  // Copies the patch that begins at `at`. Elements outside of the volume are zero.
   template <typename E>
   void CopyPatch(const E* volume, const Sizes& at, const Sizes& sizes, int64_t depth, E* to) const {
     const int64_t width = patches_.size[2] * depth;
@@ -234,16 +235,16 @@ void Register(Registry& registry) {
           "uint64, complex64, complex128, bool}")
       .Attr("padding: {'SAME', 'VALID'}")
       .Shape(PatchesShapeFn<4>)
-      .Doc(R"(Returns the patches of images, each in the depth of one pixel.
+      .Doc(R"(Returns the patches of images, each as the channels of one pixel.
 
 images: Images of shape [batch, height, width, depth].
 patches: For each position, the elements of the patch by rows, columns and depth.
 ksizes: The size of the patches: [1, height, width, 1].
-strides: The distance of neighboring patches: [1, rows, columns, 1].
-rates: The distance of neighboring elements of a patch: [1, rows, columns, 1].
+strides: The distance between neighboring patches: [1, rows, columns, 1].
+rates: The distance between neighboring elements of a patch: [1, rows, columns, 1].
 T: The type of `images`.
-padding: "SAME" pads the images with zeros, for a patch at every stride. "VALID" returns the patches
-  that lie within the images.)");
+padding: "SAME" pads the images with zeros, so that there is a patch at every stride. "VALID"
+  returns the patches that lie within the images.)");
   registry.Kernel("ExtractImagePatches", MakeKernel<PatchesKernel<4>>);
 
   registry.Op("ExtractVolumePatches")
@@ -257,15 +258,15 @@ padding: "SAME" pads the images with zeros, for a patch at every stride. "VALID"
           "uint64}")
       .Attr("padding: {'SAME', 'VALID'}")
       .Shape(PatchesShapeFn<5>)
-      .Doc(R"(Returns the patches of volumes, each in the depth of one voxel.
+      .Doc(R"(Returns the patches of volumes, each as the channels of one voxel.
 
 input: Volumes of shape [batch, planes, rows, columns, depth].
 patches: For each position, the elements of the patch by planes, rows, columns and depth.
 ksizes: The size of the patches: [1, planes, rows, columns, 1].
-strides: The distance of neighboring patches: [1, planes, rows, columns, 1].
+strides: The distance between neighboring patches: [1, planes, rows, columns, 1].
 T: The type of `input`.
-padding: "SAME" pads the volumes with zeros, for a patch at every stride. "VALID" returns the patches
-  that lie within the volumes.)");
+padding: "SAME" pads the volumes with zeros, so that there is a patch at every stride. "VALID"
+  returns the patches that lie within the volumes.)");
   registry.Kernel("ExtractVolumePatches", MakeKernel<PatchesKernel<5>>);
 }
 

@@ -8,6 +8,7 @@
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/input_checks.h"
 #include "gradflow/ops/common/strided_copy.h"
+#include "gradflow/ops/common/variant_ops.h"
 
 namespace gradflow::fill {
 namespace {
@@ -20,7 +21,7 @@ absl::Status FillShape(ShapeContext& c) {
 }
 
 absl::Status Fill(KernelContext& ctx) {
-  // TensorFlow's kernel also takes one dimension as a scalar.
+  // Like TensorFlow's kernel, accepts a scalar as a single dimension.
   if (ctx.input(0).dims() > 0) GRADFLOW_RETURN_IF_ERROR(ctx.CheckVector(0, "dims"));
   GRADFLOW_RETURN_IF_ERROR(CheckScalarOrVector1("value", ctx.input(1).shape()));
   GRADFLOW_ASSIGN_OR_RETURN(const DimVector dims, ctx.Ints(0, "dims"));
@@ -34,6 +35,7 @@ absl::Status Fill(KernelContext& ctx) {
 
 absl::Status ZerosLike(KernelContext& ctx) {
   Tensor* output = nullptr;
+  if (ctx.expected_output_dtype(0) == DT_VARIANT) return ZerosLikeVariants(ctx);
   if (!DataTypeIsPlainBytes(ctx.expected_output_dtype(0))) {
     // New strings are empty.
     return ctx.AllocateOutput(0, ctx.input(0).shape(), &output);
@@ -49,7 +51,7 @@ absl::Status EmptyShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// Elements that are not asked to be zero are zero, too: the memory may hold data of other runs.
+// Always zeroes the elements, because the memory may hold data of other runs.
 absl::Status Empty(KernelContext& ctx) {
   GRADFLOW_RETURN_IF_ERROR(ctx.CheckVector(0, "shape"));
   GRADFLOW_ASSIGN_OR_RETURN(const DimVector dims, ctx.Ints(0, "shape"));
@@ -87,7 +89,7 @@ value: A scalar: the value of every element.
 output: The filled tensor.
 T: The type of `value`.
 index_type: The type of `dims`.)");
-  registry.Kernel("Fill", MakeFunctionKernel<Fill>);
+  registry.Kernel("Fill", MakeFunctionKernel<Fill>).Types("T", AllDataTypes());
 
   registry.Op("Empty")
       .Group("array_ops")
@@ -97,13 +99,14 @@ index_type: The type of `dims`.)");
       .Attr("init: bool = false")
       .Stateful()
       .Shape(EmptyShape)
-      .Doc(R"(Returns a tensor of a given shape, whose elements are to be set by others.
+      .Doc(R"(Returns a tensor of a given shape, for other nodes to fill.
 
 shape: A vector: the shape of the result.
 output: A tensor of zeros, or empty strings.
 dtype: The type of the result.
-init: Has no effect: memory that is not initialized might show data of other runs.)");
-  registry.Kernel("Empty", MakeFunctionKernel<Empty>);
+init: Has no effect. The memory is always initialized, because it might contain data of other
+  runs.)");
+  registry.Kernel("Empty", MakeFunctionKernel<Empty>).Types("dtype", AllDataTypes());
 
   registry.Op("ZerosLike")
       .Group("array_ops")
@@ -113,10 +116,10 @@ init: Has no effect: memory that is not initialized might show data of other run
       .Shape(UnchangedShape)
       .Doc(R"(Returns zeros with the type and shape of a tensor.
 
-x: Any tensor. Its elements are not used.
-y: Zeros, or empty strings.
+x: Any tensor. Its elements are not used, except variants.
+y: Zeros, or empty strings. For a list of tensors, a list of zeros.
 T: The type of `x`.)");
-  registry.Kernel("ZerosLike", MakeFunctionKernel<ZerosLike>);
+  registry.Kernel("ZerosLike", MakeFunctionKernel<ZerosLike>).Types("T", AllDataTypes());
 
   registry.Op("OnesLike")
       .Group("array_ops")

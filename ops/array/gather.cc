@@ -23,13 +23,13 @@
 namespace gradflow::gather {
 namespace {
 
-// The axis and the number of batch dimensions, nonnegative and checked against the ranks.
+// The axis and the number of batch dimensions. Both are nonnegative and checked against the ranks.
 struct GatherAxes {
   int axis = 0;
   int batch_dims = 0;
 };
 
-// Returns `batch_dims`, plus the rank of the indices if negative.
+// Returns `batch_dims`; adds the rank of the indices if it is negative.
 absl::StatusOr<int> ResolveBatchDims(int64_t batch_dims, int indices_rank) {
   if (batch_dims < -indices_rank || batch_dims > indices_rank) {
     return errors::InvalidArgument("Expected batch_dims in the range [", -indices_rank, ", ",
@@ -94,7 +94,7 @@ absl::Status GatherShapeFn(ShapeContext& c) {
   if (!known) {
     GRADFLOW_ASSIGN_OR_RETURN(const int batch_rank, ResolveBatchDims(batch_dims, indices.dims()));
     const int rank = params.dims() + indices.dims() - 1 - batch_rank;
-    // batch_dims > axis is an error once the axis is known.
+    // batch_dims > axis becomes an error once the axis is known.
     if (rank <= kMaxDims) c.set_output(0, PartialTensorShape::UnknownOfRank(rank));
     return absl::OkStatus();
   }
@@ -122,8 +122,8 @@ absl::Status ResourceGatherShape(ShapeContext& c) {
 
 // ---- The kernel ----
 
-// Sizes of params as [batch, outer, limit, inner], of indices as [batch, count], and of the output
-// as [batch, outer, count, inner].
+// The sizes of params [batch, outer, limit, inner], indices [batch, count], and the output [batch,
+// outer, count, inner].
 struct GatherSizes {
   int64_t batch = 1;
   int64_t outer = 1;
@@ -142,7 +142,7 @@ class GatheredRuns {
         picks_(indices.flat<Index>().data()) {}
 
   int64_t size() const { return sizes_.batch * sizes_.outer * sizes_.count; }
-  // True if the runs are single elements of one row.
+  // True if all runs are single elements of one row.
   bool are_elements() const { return sizes_.batch * sizes_.outer * sizes_.inner == 1; }
   // Sets to[i - begin] to the element of run i, for i in [begin, end). REQUIRES: are_elements()
   void CopyElements(int64_t begin, int64_t end, E* to) const {
@@ -161,14 +161,14 @@ class GatheredRuns {
   const Index* const picks_;
 };
 
-// Copies a run, by non-temporal stores if `non_temporal`. A long one is copied in parts, so that a
-// stopped run ends soon.
+// Copies a run, with non-temporal stores if `non_temporal` is true. Long runs are copied in parts,
+// so that the kernel ends soon after a stop.
 template <typename E>
 void CopyGathered(const RunContext& run, bool non_temporal, const E* from, int64_t n, E* to) {
-  const int64_t part = BlockSizeForCost(std::is_same_v<E, tstring> ? 20 : 0.05 * sizeof(E));
+  const int64_t part = BlockSizeForCost(kIsObject<E> ? 20 : 0.05 * sizeof(E));
   for (int64_t i = 0; i < n && (i == 0 || !run.ShouldStop()); i += part) {
     const int64_t count = std::min(part, n - i);
-    if constexpr (std::is_same_v<E, tstring>) {
+    if constexpr (kIsObject<E>) {
       std::copy_n(from + i, count, to + i);
     } else if (non_temporal) {
       NonTemporalCopy(to + i, from + i, count * sizeof(E));
@@ -178,7 +178,7 @@ void CopyGathered(const RunContext& run, bool non_temporal, const E* from, int64
   }
 }
 
-// Copies runs of one element.
+// Copies runs with one element.
 template <typename E, typename Index>
 void CopyElements(const RunContext& run, const GatheredRuns<E, Index>& runs, Tensor* output) {
   E* const to = static_cast<E*>(output->raw_data());
@@ -199,20 +199,19 @@ void CopyElements(const RunContext& run, const GatheredRuns<E, Index>& runs, Ten
 template <typename E, typename Index>
 void CopyRuns(const RunContext& run, const GatheredRuns<E, Index>& runs, int64_t inner,
               Tensor* output) {
-  if constexpr (!std::is_same_v<E, tstring>) {
+  if constexpr (!kIsObject<E>) {
     if (runs.are_elements()) return CopyElements(run, runs, output);
   }
-  // Slices are read in any order, which no prefetcher of the processor follows.
+  // Slices are read in random order, which hardware prefetchers cannot follow.
   constexpr int64_t kMaxPrefetchedBytes = 1024;
   E* to = static_cast<E*>(output->raw_data());
-  const double element_cost = std::is_same_v<E, tstring> ? 20 : 0.05 * sizeof(E);
+  const double element_cost = kIsObject<E> ? 20 : 0.05 * sizeof(E);
   const int64_t bytes =
       std::min<int64_t>(inner * static_cast<int64_t>(sizeof(E)), kMaxPrefetchedBytes);
   const int64_t ahead = std::clamp<int64_t>(4 * kMaxPrefetchedBytes / (bytes + 1), 4, 16);
-  // Whole cache lines of an output that does not stay in the L2 cache.
+  // Writes whole cache lines if the output does not stay in the L2 cache.
   const bool non_temporal =
-      !std::is_same_v<E, tstring> && output->IsAligned() &&
-      inner * sizeof(E) % kCacheLineBytes == 0 &&
+      !kIsObject<E> && output->IsAligned() && inner * sizeof(E) % kCacheLineBytes == 0 &&
       output->NumElements() * static_cast<int64_t>(sizeof(E)) >= kMinNonTemporalBytes;
   const auto copy = [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
@@ -227,12 +226,12 @@ void CopyRuns(const RunContext& run, const GatheredRuns<E, Index>& runs, int64_t
   ParallelFor(run, runs.size(), BlockSizeForCost(2 + inner * element_cost), copy);
 }
 
-// Returns the number of characters of the selected strings, which may repeat a long one many times.
-// Like CopyRuns, never uses unchecked indices.
+// Returns the total length of the selected strings, which may repeat a long string many times. Like
+// CopyRuns, never uses unchecked indices.
 template <typename Index>
 double GatheredBytes(const RunContext& run, const GatheredRuns<tstring, Index>& runs,
                      int64_t inner) {
-  // More than any memory, and small enough that sums do not overflow.
+  // Larger than any memory, and small enough that sums do not overflow.
   constexpr int64_t kEnough = int64_t{1} << 60;
   std::atomic<int64_t> bytes{0};
   ParallelFor(run, runs.size(), BlockSizeForCost(2 + inner), [&](int64_t begin, int64_t end) {
@@ -246,8 +245,8 @@ double GatheredBytes(const RunContext& run, const GatheredRuns<tstring, Index>& 
   return static_cast<double>(bytes);
 }
 
-// GatherV2; Gather, which has neither an axis nor batches; and ResourceGather, whose axis is the
-// first after the batches.
+// Kernel of GatherV2, Gather and ResourceGather. Gather has neither an axis nor batch dimensions.
+// The axis of ResourceGather is the first dimension after the batch dimensions.
 class GatherKernel final : public OpKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) {
@@ -271,7 +270,8 @@ class GatherKernel final : public OpKernel {
     GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape gathered,
                               GatherShape(params_shape, ctx.input(1).shape(), axes));
     const TensorShape shape(gathered.dim_sizes());
-    // Reads the indices in their type: a widened copy could take more memory than they do.
+    // Reads the indices in their own type, because a widened copy could take more memory than the
+    // indices.
     absl::Status status;
     const bool known = DispatchType(
         TypeList<int16_t, int32_t, int64_t>(), ctx.input_dtype(1),
@@ -332,8 +332,8 @@ void Register(Registry& registry) {
       .Shape(GatherShapeFn)
       .Doc(R"(Gathers slices of a tensor by their indices along one dimension.
 
-The shape of the result is that of `params` with dimension `axis` replaced by the dimensions of
-`indices` (without the first `batch_dims`). An index out of range is an error.
+The shape of the result is the shape of `params`, with dimension `axis` replaced by the dimensions
+of `indices` (without the first `batch_dims`). An index out of range is an error.
 
 params: The tensor to gather from, of at least one dimension.
 indices: A tensor of indices, each at least 0 and less than the size of dimension `axis`.
@@ -344,7 +344,7 @@ batch_dims: The number of leading dimensions that `params` and `indices` share: 
 Tparams: The type of `params`.
 Tindices: The type of `indices`.
 Taxis: The type of `axis`.)");
-  registry.Kernel("GatherV2", MakeKernel<GatherKernel>);
+  registry.Kernel("GatherV2", MakeKernel<GatherKernel>).Types("Tparams", AllDataTypes());
 
   registry.Op("Gather")
       .Group("array_ops")
@@ -365,7 +365,7 @@ output: The slices.
 validate_indices: Has no effect: indices are always checked.
 Tparams: The type of `params`.
 Tindices: The type of `indices`.)");
-  registry.Kernel("Gather", MakeKernel<GatherKernel>);
+  registry.Kernel("Gather", MakeKernel<GatherKernel>).Types("Tparams", AllDataTypes());
 
   registry.Op("ResourceGather")
       .Group("resource_variable_ops")
@@ -379,7 +379,8 @@ Tindices: The type of `indices`.)");
       .Shape(ResourceGatherShape)
       .Doc(R"(Gathers slices of a variable by their indices along one dimension.
 
-As `GatherV2` of the value along dimension `batch_dims`. An index out of range is an error.
+Like `GatherV2` of the variable's value along dimension `batch_dims`. An index out of range is an
+error.
 
 resource: The variable, of at least one dimension.
 indices: A tensor of indices, each at least 0 and less than the size of dimension `batch_dims`.
@@ -389,7 +390,8 @@ batch_dims: The number of leading dimensions that the variable and `indices` sha
 validate_indices: Has no effect: indices are always checked.
 dtype: The type of the variable.
 Tindices: The type of `indices`.)");
-  registry.Kernel("ResourceGather", MakeKernel<ReadingKernel<GatherKernel>>);
+  registry.Kernel("ResourceGather", MakeKernel<ReadingKernel<GatherKernel>>)
+      .Types("dtype", AllDataTypes());
 }
 
 }  // namespace gradflow::gather

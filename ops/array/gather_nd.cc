@@ -68,7 +68,7 @@ class GatherNdKernel final : public OpKernel {
   }
 
  private:
-  // Returns the number of characters of the selected strings, which may repeat a long one.
+  // Returns the total length of the selected strings, which may repeat a long string.
   static double GatheredBytes(const KernelContext& ctx, const NdIndices& indices) {
     const absl::Span<const tstring> strings = ctx.input(0).span<tstring>();
     double bytes = 0;
@@ -107,7 +107,7 @@ Tparams: The type of `params`.
 Tindices: The type of `indices`.
 bad_indices_policy: The treatment of tuples out of range: an error for "", "DEFAULT" and "ERROR";
   zeros for "IGNORE".)");
-  registry.Kernel("GatherNd", MakeKernel<GatherNdKernel>);
+  registry.Kernel("GatherNd", MakeKernel<GatherNdKernel>).Types("Tparams", AllDataTypes());
 
   registry.Op("ResourceGatherNd")
       .Group("resource_variable_ops")
@@ -119,15 +119,16 @@ bad_indices_policy: The treatment of tuples out of range: an error for "", "DEFA
       .Shape(ResourceGatherNdShape)
       .Doc(R"(Gathers slices of a variable by tuples of indices.
 
-As `GatherNd` of the value. A tuple out of range is an error.
+Like `GatherNd` of the variable's value. A tuple out of range is an error.
 
 resource: The variable.
 indices: The tuples, in the last dimension.
-output: The slices, in the shape `indices.shape[:-1] + shape[depth:]`, with the shape of the
-  variable.
+output: The slices, in the shape `indices.shape[:-1] + shape[depth:]`, where `shape` is the shape of
+  the variable.
 dtype: The type of the variable.
 Tindices: The type of `indices`.)");
-  registry.Kernel("ResourceGatherNd", MakeKernel<ReadingKernel<GatherNdKernel>>);
+  registry.Kernel("ResourceGatherNd", MakeKernel<ReadingKernel<GatherNdKernel>>)
+      .Types("dtype", AllDataTypes());
 }
 
 }  // namespace gradflow::gather_nd

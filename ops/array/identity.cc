@@ -18,7 +18,7 @@ absl::Status ForwardInputs(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
-// The value of a resource may change.
+// Rejects resources, because the value of a resource may change.
 absl::Status ComputeGuaranteeConst(KernelContext& ctx) {
   if (ctx.input(0).dtype() == DT_RESOURCE) {
     return errors::InvalidArgument("input must not be a resource, whose value is not constant");
@@ -80,7 +80,7 @@ T: The type of the tensor.)");
       .Attr("T: type")
       .Attr("message: string = ''")
       .Shape(UnchangedShape)
-      .Doc(R"(Returns its input. Taking a gradient through it is an error.
+      .Doc(R"(Returns its input. Taking a gradient through this op is an error.
 
 input: Any tensor.
 output: The same tensor.
@@ -92,7 +92,7 @@ message: The message of that error.)");
       .Output("output: T")
       .Attr("T: type")
       .Shape(UnchangedShape)
-      .Doc(R"(Returns its input as it is now.
+      .Doc(R"(Returns its input, which later updates of variables do not change.
 
 input: Any tensor.
 output: The same tensor.

@@ -92,12 +92,12 @@ void Register(Registry& registry) {
         .Shape(InplaceShape)
         .Doc(absl::StrCat(op.summary, R"(
 
-In place if nothing else reads `x`; otherwise in a copy, unlike in TensorFlow, where readers of `x`
-see the change.
+Updates `x` in place if nothing else reads it, and otherwise a copy. In TensorFlow, other readers of
+`x` see the change.
 
 x: A tensor of at least one dimension.
-i: A vector: the indices of the rows, modulo their number. Updates of the same row are applied in
-  their order.
+i: A vector: the indices of the rows, modulo the number of rows. Updates of the same row are applied
+  in their order.
 v: The updates, one for each index.
 y: The updated tensor.
 T: The type of `x`.)"));

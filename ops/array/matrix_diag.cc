@@ -1,4 +1,4 @@
-// MatrixDiag, MatrixDiagPart and MatrixSetDiag, with V2 and V3, and MatrixBandPart.
+// MatrixDiag, MatrixDiagPart, MatrixSetDiag and their versions V2 and V3, and MatrixBandPart.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -9,18 +9,20 @@
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
+#include "gradflow/ops/common/legacy_name.h"
 #include "gradflow/ops/common/strided_copy.h"
 
 namespace gradflow::matrix_diag {
 namespace {
 
-// The ops read or write some diagonals of matrices. Diagonal k consists of the elements [i, i + k].
-// Version 1 of the ops has the main diagonal alone. From version 2 on, an input k states which
-// diagonals, and version 3 has an attribute `align`. Several diagonals are the rows of a matrix,
-// from the upper to the lower one, padded to the length of the longest.
+// The ops read or write diagonals of matrices. Diagonal k consists of the elements [i, i + k].
+// Version 1 of the ops supports only the main diagonal. Since version 2, an input k selects the
+// diagonals. Version 3 adds an attribute `align`. Several diagonals are stored as the rows of a
+// matrix, from the upper to the lower diagonal, padded to the length of the longest.
 
-// The diagonals from `lower` to `upper`, and whether those above and below the main one are aligned
-// to the left of their rows.
+// The diagonals from `lower` to `upper`. `upper_left` tells whether the main diagonal and the
+// diagonals above it are aligned to the left of their rows, `lower_left` whether the diagonals
+// below it are.
 struct Band {
   int64_t lower = 0;
   int64_t upper = 0;
@@ -30,15 +32,16 @@ struct Band {
   int64_t num_diagonals() const { return upper - lower + 1; }
 };
 
-// The alignment, which version 3 of an op has as an attribute. REQUIRES: *band has its default
+// Sets the alignment from the attribute `align` of version 3. REQUIRES: *band has its default
+// alignment
 absl::Status SetAlignment(const std::string& align, Band* band) {
-  // The first word is that of the upper diagonals.
+  // The first word is the alignment of the main diagonal and of the diagonals above it.
   band->upper_left = absl::StartsWith(align, "LEFT");
   band->lower_left = absl::EndsWith(align, "LEFT");
   return absl::OkStatus();
 }
 
-// Sets the diagonals from the elements of the input k.
+// Sets the diagonals from the elements of input k.
 absl::Status SetDiagonals(absl::Span<const int64_t> k, Band* band) {
   if (k.empty() || k.size() > 2) {
     return errors::InvalidArgument("k must have one or two elements, but has ", k.size());
@@ -55,8 +58,8 @@ absl::Status CheckKShape(const PartialTensorShape& k) {
   return errors::InvalidArgument("k must be a scalar or a vector, but has shape ", k.DebugString());
 }
 
-// A band of matrices of `rows` and `columns`.
-struct Diagonals {
+// A band of matrices with `rows` rows and `columns` columns.
+struct DiagonalBand {
   Band band;
   int64_t rows = 0;
   int64_t columns = 0;
@@ -70,12 +73,13 @@ struct Diagonals {
     return std::max<int64_t>(0, std::min(rows + std::min<int64_t>(band.upper, 0),
                                          columns - std::max<int64_t>(band.lower, 0)));
   }
-  // The position in its row of the first element of diagonal k.
+  // The position of the first element of diagonal k within its row.
   int64_t Offset(int64_t k) const {
     return (k >= 0 ? band.upper_left : band.lower_left) ? 0 : MaxLength() - Length(k);
   }
 
-  // Returns INVALID_ARGUMENT unless the matrices have these diagonals. The main one always exists.
+  // Returns INVALID_ARGUMENT unless the matrices have these diagonals. Every matrix has a main
+  // diagonal.
   absl::Status Check() const {
     for (const int64_t k : {band.lower, band.upper}) {
       if (k == 0 || (k > -rows && k < columns)) continue;
@@ -86,16 +90,16 @@ struct Diagonals {
   }
 };
 
-// Returns the shape of the diagonals of a batch of matrices, whose shape is `batch`.
+// Returns the shape of the diagonals of matrices with batch dimensions `batch`.
 absl::StatusOr<PartialTensorShape> DiagonalsShape(absl::Span<const int64_t> batch,
-                                                  const Diagonals& diagonals) {
+                                                  const DiagonalBand& diagonals) {
   DimVector dims(batch.begin(), batch.end());
   if (diagonals.band.num_diagonals() > 1) dims.push_back(diagonals.band.num_diagonals());
   dims.push_back(diagonals.MaxLength());
   return PartialTensorShape::Make(dims);
 }
 
-// Reads the band of an op whose input `k_input` is k; version 1 has none.
+// Reads the alignment. Only version 3 has the attribute.
 template <int Version>
 absl::Status ReadAlignment(const ShapeContext& c, Band* band) {
   if constexpr (Version == 3) {
@@ -105,7 +109,8 @@ absl::Status ReadAlignment(const ShapeContext& c, Band* band) {
   }
   return absl::OkStatus();
 }
-// Returns whether the diagonals are known.
+// Reads the band. Input `k_input` is k, which version 1 does not have. Returns false if the
+// diagonals are unknown.
 template <int Version>
 absl::StatusOr<bool> ReadBand(const ShapeContext& c, int k_input, Band* band) {
   GRADFLOW_RETURN_IF_ERROR(ReadAlignment<Version>(c, band));
@@ -117,7 +122,7 @@ absl::StatusOr<bool> ReadBand(const ShapeContext& c, int k_input, Band* band) {
   return known;
 }
 
-// The base of the kernels: the band of a run.
+// The base class of the kernels. Reads the band of a run.
 template <int Version>
 class BandKernel : public OpKernel {
  public:
@@ -145,7 +150,7 @@ class BandKernel : public OpKernel {
   Band band_;
 };
 
-// Returns the scalar `padding_value`, an input from version 2 on, or zero.
+// Returns the scalar `padding_value`, which is an input since version 2; zero in version 1.
 template <int Version>
 absl::StatusOr<Tensor> PaddingValue(const KernelContext& ctx, int input) {
   if constexpr (Version == 1) return ZeroScalar(ctx.input_dtype(0));
@@ -159,7 +164,7 @@ template <int Version>
 absl::Status PartShape(ShapeContext& c) {
   GRADFLOW_RETURN_IF_ERROR(c.CheckRankAtLeast(0, 2));
   if (Version > 1) GRADFLOW_RETURN_IF_ERROR(c.CheckRank(2, 0));
-  Diagonals diagonals;
+  DiagonalBand diagonals;
   GRADFLOW_ASSIGN_OR_RETURN(const bool known, ReadBand<Version>(c, 1, &diagonals.band));
   const PartialTensorShape& input = c.input(0);
   if (input.unknown_rank() || !known) return absl::OkStatus();
@@ -189,7 +194,7 @@ class PartKernel final : public BandKernel<Version> {
       return errors::InvalidArgument("input must have rank at least 2, but has shape ",
                                      input.shape().DebugString());
     }
-    Diagonals diagonals;
+    DiagonalBand diagonals;
     GRADFLOW_ASSIGN_OR_RETURN(diagonals.band, this->ReadBand(ctx, 1));
     diagonals.rows = input.dim_size(input.dims() - 2);
     diagonals.columns = input.dim_size(input.dims() - 1);
@@ -214,7 +219,7 @@ class PartKernel final : public BandKernel<Version> {
 
  private:
   template <typename E>
-  static void Copy(const RunContext& run, const Diagonals& diagonals, const Tensor& input,
+  static void Copy(const RunContext& run, const DiagonalBand& diagonals, const Tensor& input,
                    const Tensor& padding, Tensor* output) {
     const E* from = static_cast<const E*>(input.raw_data());
     const E& pad = *static_cast<const E*>(padding.raw_data());
@@ -242,9 +247,9 @@ class PartKernel final : public BandKernel<Version> {
 
 // ---- MatrixDiag and MatrixSetDiag ----
 
-// Overwrites the band of `output`, matrices, with `diagonal`.
+// Overwrites the band of the matrices `output` with `diagonal`.
 template <typename E>
-void SetBand(const RunContext& run, const Diagonals& diagonals, const Tensor& diagonal,
+void SetBand(const RunContext& run, const DiagonalBand& diagonals, const Tensor& diagonal,
              Tensor* output) {
   const E* from = static_cast<const E*>(diagonal.raw_data());
   E* to = static_cast<E*>(output->raw_data());
@@ -268,7 +273,7 @@ void SetBand(const RunContext& run, const Diagonals& diagonals, const Tensor& di
               });
 }
 
-absl::Status SetBand(KernelContext& ctx, const Diagonals& diagonals, const Tensor& diagonal,
+absl::Status SetBand(KernelContext& ctx, const DiagonalBand& diagonals, const Tensor& diagonal,
                      Tensor* output) {
   if (output->NumElements() == 0 || diagonal.NumElements() == 0) return absl::OkStatus();
   DispatchElement(diagonal.dtype(), [&](auto tag) {
@@ -277,10 +282,10 @@ absl::Status SetBand(KernelContext& ctx, const Diagonals& diagonals, const Tenso
   return absl::OkStatus();
 }
 
-// Sets the sizes of matrices with the diagonals `diagonal`, of known rank, where `rows` and
-// `columns` are the inputs num_rows and num_cols, -1 for the least.
+// Sets the sizes of the matrices whose diagonals are `diagonal`, a tensor of known rank. `rows` and
+// `columns` are the inputs num_rows and num_cols; -1 means the smallest possible size.
 absl::Status SetMatrixSizes(const PartialTensorShape& diagonal, int64_t rows, int64_t columns,
-                            Diagonals* diagonals) {
+                            DiagonalBand* diagonals) {
   const Band& band = diagonals->band;
   const int64_t length = diagonal.dim_size(diagonal.dims() - 1);
   if (band.num_diagonals() > 1) {
@@ -322,7 +327,7 @@ absl::Status SetMatrixSizes(const PartialTensorShape& diagonal, int64_t rows, in
 
 // Returns the shape of the matrices.
 absl::StatusOr<PartialTensorShape> MatricesShape(const PartialTensorShape& diagonal,
-                                                 const Diagonals& diagonals) {
+                                                 const DiagonalBand& diagonals) {
   const int batch = diagonal.dims() - (diagonals.band.num_diagonals() > 1 ? 2 : 1);
   DimVector dims(diagonal.dim_sizes().begin(), diagonal.dim_sizes().begin() + batch);
   dims.insert(dims.end(), {diagonals.rows, diagonals.columns});
@@ -332,7 +337,7 @@ absl::StatusOr<PartialTensorShape> MatricesShape(const PartialTensorShape& diago
 template <int Version>
 absl::Status DiagShape(ShapeContext& c) {
   GRADFLOW_RETURN_IF_ERROR(c.CheckRankAtLeast(0, 1));
-  Diagonals diagonals;
+  DiagonalBand diagonals;
   GRADFLOW_ASSIGN_OR_RETURN(bool known, ReadBand<Version>(c, 1, &diagonals.band));
   std::vector<int64_t> rows = {-1};
   std::vector<int64_t> columns = {-1};
@@ -359,7 +364,7 @@ class DiagKernel final : public BandKernel<Version> {
   absl::Status Compute(KernelContext& ctx) const override {
     const Tensor& diagonal = ctx.input(0);
     if (diagonal.dims() == 0) return errors::InvalidArgument("diagonal must not be a scalar");
-    Diagonals diagonals;
+    DiagonalBand diagonals;
     GRADFLOW_ASSIGN_OR_RETURN(diagonals.band, this->ReadBand(ctx, 1));
     int64_t rows = -1;
     int64_t columns = -1;
@@ -385,7 +390,7 @@ class DiagKernel final : public BandKernel<Version> {
 
 // Returns INVALID_ARGUMENT unless `diagonal` may have the shape of the diagonals of `input`.
 absl::Status CheckDiagonal(const PartialTensorShape& input, const PartialTensorShape& diagonal,
-                           Diagonals* diagonals) {
+                           DiagonalBand* diagonals) {
   diagonals->rows = input.dim_size(input.dims() - 2);
   diagonals->columns = input.dim_size(input.dims() - 1);
   if (diagonals->rows < 0 || diagonals->columns < 0) return absl::OkStatus();
@@ -395,7 +400,7 @@ absl::Status CheckDiagonal(const PartialTensorShape& input, const PartialTensorS
       DiagonalsShape(input.dim_sizes().subspan(0, input.dims() - 2), *diagonals));
   if (diagonal.IsCompatibleWith(expected)) return absl::OkStatus();
   return errors::InvalidArgument("diagonal has shape ", diagonal.DebugString(), ", expected ",
-                                 expected.DebugString(), ", that of the diagonals ",
+                                 expected.DebugString(), ", the shape of the diagonals ",
                                  diagonals->band.lower, " to ", diagonals->band.upper,
                                  " of input, of shape ", input.DebugString());
 }
@@ -404,7 +409,7 @@ template <int Version>
 absl::Status SetDiagShape(ShapeContext& c) {
   GRADFLOW_RETURN_IF_ERROR(c.CheckRankAtLeast(0, 2));
   GRADFLOW_RETURN_IF_ERROR(c.CheckRankAtLeast(1, 1));
-  Diagonals diagonals;
+  DiagonalBand diagonals;
   GRADFLOW_ASSIGN_OR_RETURN(const bool known, ReadBand<Version>(c, 2, &diagonals.band));
   if (!c.input(0).unknown_rank() && known) {
     GRADFLOW_RETURN_IF_ERROR(CheckDiagonal(c.input(0), c.input(1), &diagonals));
@@ -422,7 +427,7 @@ class SetDiagKernel final : public BandKernel<Version> {
       return errors::InvalidArgument("input must have rank at least 2, but has shape ",
                                      input.DebugString());
     }
-    Diagonals diagonals;
+    DiagonalBand diagonals;
     GRADFLOW_ASSIGN_OR_RETURN(diagonals.band, this->ReadBand(ctx, 2));
     GRADFLOW_RETURN_IF_ERROR(CheckDiagonal(input, ctx.input(1).shape(), &diagonals));
     if (ctx.input_dtype(0) == DT_STRING) {
@@ -437,7 +442,8 @@ class SetDiagKernel final : public BandKernel<Version> {
 
 // ---- MatrixBandPart ----
 
-// Returns INVALID_ARGUMENT unless the numbers of diagonals fit `input`, of known rank.
+// Returns INVALID_ARGUMENT unless the numbers of diagonals are valid for `input`, which has a known
+// rank.
 absl::Status CheckBand(const PartialTensorShape& input, int64_t lower, int64_t upper) {
   const int64_t rows = input.dim_size(input.dims() - 2);
   const int64_t columns = input.dim_size(input.dims() - 1);
@@ -506,15 +512,16 @@ absl::Status BandPart(KernelContext& ctx) {
 }
 
 constexpr char kAlign[] = R"(
-align: The alignment of diagonals shorter than the longest in their rows: of those above the main
-  diagonal, and of those below it. "RIGHT_LEFT" aligns the upper ones to the right.)";
+align: The alignment of short diagonals within their rows. The first word is for the main diagonal
+  and the diagonals above it, the second word for the diagonals below it. "RIGHT_LEFT" aligns the
+  upper diagonals to the right and the lower diagonals to the left.)";
 constexpr char kK[] = R"(
-k: A scalar, the diagonal, or a vector of the lowest and the highest. 0 is the main diagonal,
+k: A scalar: the diagonal; or a vector: the lowest and the highest diagonal. 0 is the main diagonal,
   positive diagonals are above it.)";
 
 template <int Version>
 void RegisterVersion(Registry& registry, const std::string& suffix) {
-  const auto align = [](Registry::OpBuilder& op) -> Registry::OpBuilder& {
+  const auto align = [](Registry::OpRegistrar& op) -> Registry::OpRegistrar& {
     if (Version < 3) return op;
     return op.Attr(
         "align: {'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', 'RIGHT_RIGHT'} = 'RIGHT_LEFT'");
@@ -522,7 +529,7 @@ void RegisterVersion(Registry& registry, const std::string& suffix) {
   const char* const align_doc = Version == 3 ? kAlign : "";
 
   {
-    Registry::OpBuilder op = registry.Op("MatrixDiag" + suffix);
+    Registry::OpRegistrar op = registry.Op("MatrixDiag" + suffix);
     op.Group("array_ops").Input("diagonal: T").Output("output: T").Attr("T: type");
     if (Version > 1) {
       op.Input("k: int32").Input("num_rows: int32").Input("num_cols: int32");
@@ -541,8 +548,8 @@ T: The type of `diagonal`.)");
 diagonal: The diagonals: one in the last dimension, or several in the last two, from the highest to
   the lowest. Shorter diagonals are padded to the length of the longest.)",
                           kK, R"(
-num_rows: A scalar: the number of rows; -1 for the least that is possible.
-num_cols: A scalar: the number of columns; -1 for the least that is possible. If both are -1, the
+num_rows: A scalar: the number of rows; -1 for the smallest possible number.
+num_cols: A scalar: the number of columns; -1 for the smallest possible number. If both are -1, the
   matrices are square.
 padding_value: A scalar: the value of the other elements.
 output: The matrices, in the last two dimensions.
@@ -553,7 +560,7 @@ T: The type of `diagonal`.)",
   registry.Kernel("MatrixDiag" + suffix, MakeKernel<DiagKernel<Version>>);
 
   {
-    Registry::OpBuilder op = registry.Op("MatrixDiagPart" + suffix);
+    Registry::OpRegistrar op = registry.Op("MatrixDiagPart" + suffix);
     op.Group("array_ops").Input("input: T").Output("diagonal: T").Attr("T: type");
     if (Version > 1) op.Input("k: int32").Input("padding_value: T");
     align(op).Shape(PartShape<Version>);
@@ -578,7 +585,7 @@ T: The type of `input`.)",
   registry.Kernel("MatrixDiagPart" + suffix, MakeKernel<PartKernel<Version>>);
 
   {
-    Registry::OpBuilder op = registry.Op("MatrixSetDiag" + suffix);
+    Registry::OpRegistrar op = registry.Op("MatrixSetDiag" + suffix);
     op.Group("array_ops").Input("input: T").Input("diagonal: T").Output("output: T");
     op.Attr("T: type");
     if (Version > 1) op.Input("k: int32");
@@ -602,6 +609,12 @@ void Register(Registry& registry) {
   RegisterVersion<1>(registry, "");
   RegisterVersion<2>(registry, "V2");
   RegisterVersion<3>(registry, "V3");
+  RegisterLegacyName(registry, {"BatchMatrixDiag", "MatrixDiag", 14, "", {}},
+                     MakeKernel<DiagKernel<1>>);
+  RegisterLegacyName(registry, {"BatchMatrixDiagPart", "MatrixDiagPart", 14, "", {}},
+                     MakeKernel<PartKernel<1>>);
+  RegisterLegacyName(registry, {"BatchMatrixSetDiag", "MatrixSetDiag", 14, "", {}},
+                     MakeKernel<SetDiagKernel<1>>);
 
   registry.Op("MatrixBandPart")
       .Group("array_ops")
@@ -621,6 +634,8 @@ band: The matrices with zeros, or empty strings, outside the band.
 T: The type of `input`.
 Tindex: The type of the numbers.)");
   registry.Kernel("MatrixBandPart", MakeFunctionKernel<BandPart>);
+  RegisterLegacyName(registry, {"BatchMatrixBandPart", "MatrixBandPart", 14, "Tindex", {DT_INT64}},
+                     MakeFunctionKernel<BandPart>);
 }
 
 }  // namespace gradflow::matrix_diag

@@ -11,7 +11,7 @@
 namespace gradflow::mirror_pad {
 namespace {
 
-// Reads the attribute mode: sets *edge to 1 for REFLECT, which does not repeat the elements of the
+// Reads the attribute mode. Sets *edge to 1 for REFLECT, which does not repeat the element at the
 // edge, and to 0 for SYMMETRIC, which does.
 template <typename Source>
 absl::Status ReadMode(const Source& source, int64_t* edge) {
@@ -36,7 +36,7 @@ absl::Status CheckMirrored(const PartialTensorShape& shape, const Paddings& padd
   return absl::OkStatus();
 }
 
-// Returns the shape whose padding by `paddings` is `padded`.
+// Returns the shape that becomes `padded` when it is padded by `paddings`.
 absl::StatusOr<PartialTensorShape> UnpaddedShape(PartialTensorShape padded,
                                                  const Paddings& paddings) {
   for (int d = 0; d < padded.dims(); ++d) {
@@ -52,7 +52,7 @@ absl::StatusOr<PartialTensorShape> UnpaddedShape(PartialTensorShape padded,
   return padded;
 }
 
-// The argument is true for the gradient.
+// IsGradient is true for MirrorPadGrad.
 template <bool IsGradient>
 absl::Status MirrorPadShape(ShapeContext& c) {
   int64_t edge = 0;
@@ -72,8 +72,8 @@ absl::Status MirrorPadShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// A border and the elements that it mirrors. Operand offsets are those of the first element of the
-// border, and of its image; the image runs backwards along dimension `d`.
+// A border of a dimension: `count` elements from position `offset` on. They mirror the elements
+// from position `image` on, backwards.
 struct Border {
   int64_t count;
   int64_t offset;
@@ -81,7 +81,7 @@ struct Border {
 };
 
 // Returns the borders before and after a dimension of `size` elements without padding. Positions
-// are along that dimension.
+// are along this dimension.
 std::pair<Border, Border> Borders(const Padding& padding, int64_t size, int64_t edge) {
   const int64_t end = padding.before + size;
   return {{padding.before, 0, 2 * padding.before - 1 + edge}, {padding.after, end, end - 1 - edge}};
@@ -98,8 +98,9 @@ class MirrorPadKernel final : public OpKernel {
     return ReadMode(construction, &edge_);
   }
 
-  // Copies the input to the interior of the output. Then, from the last dimension to the first,
-  // copies borders from the interior of that dimension, which the later dimensions have completed.
+  // Copies the input to the interior of the output. Then processes the dimensions from last to
+  // first: copies the borders of a dimension from its interior, which the later dimensions have
+  // completed.
   absl::Status Compute(KernelContext& ctx) const override {
     const Tensor& input = ctx.input(0);
     GRADFLOW_ASSIGN_OR_RETURN(const Paddings paddings, ReadPaddings(ctx, 1, "paddings"));
@@ -144,7 +145,7 @@ class MirrorPadGradKernel final : public OpKernel {
     return ReadMode(construction, &edge_);
   }
 
-  // The reverse of MirrorPad: adds borders to the interior, from the first dimension to the last.
+  // Reverses MirrorPad: adds the borders to the interior, from the first dimension to the last.
   absl::Status Compute(KernelContext& ctx) const override {
     const Tensor& input = ctx.input(0);
     GRADFLOW_ASSIGN_OR_RETURN(const Paddings paddings, ReadPaddings(ctx, 1, "paddings"));
@@ -200,12 +201,14 @@ void Register(Registry& registry) {
 
 input: The tensor.
 paddings: A matrix with a row [before, after] for each dimension: the number of elements to add
-  before the first and after the last. At most the size of the dimension, less 1 for "REFLECT".
+  before the first and after the last. Each number is at most the size of the dimension, less 1 for
+  "REFLECT".
 output: The padded tensor.
 T: The type of `input`.
 Tpaddings: The type of `paddings`.
-mode: "REFLECT" mirrors at the first and last elements, which are not repeated: [1, 2, 3] becomes
-  [3, 2, 1, 2, 3, 2, 1]. "SYMMETRIC" mirrors at the borders: [2, 1, 1, 2, 3, 3, 2].)");
+mode: "REFLECT" mirrors at the first and last elements, which are not repeated: [1, 2, 3], padded by
+  2 and 2, becomes [3, 2, 1, 2, 3, 2, 1]. "SYMMETRIC" mirrors at the borders: [2, 1, 1, 2, 3, 3,
+  2].)");
   registry.Kernel("MirrorPad", MakeKernel<MirrorPadKernel>);
 
   registry.Op("MirrorPadGrad")
@@ -217,7 +220,7 @@ mode: "REFLECT" mirrors at the first and last elements, which are not repeated: 
       .Attr("Tpaddings: {int32, int64} = DT_INT32")
       .Attr("mode: {'REFLECT', 'SYMMETRIC'}")
       .Shape(MirrorPadShape<true>)
-      .Doc(R"(Returns the gradient of `MirrorPad`: adds mirror images to what they mirror.
+      .Doc(R"(Returns the gradient of `MirrorPad`: adds the padding to the elements that it mirrors.
 
 input: The gradient of the padded tensor.
 paddings: See `MirrorPad`.

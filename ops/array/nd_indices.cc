@@ -46,13 +46,14 @@ NdIndices::NdIndices(const Tensor& indices, const TensorShape& indexed)
       reader_(indices),
       strides_(RowMajorStrides(indexed.dim_sizes())),
       depth_(indices.dim_size(indices.dims() - 1)) {
-  // Unsigned: in an empty tensor the product of some dimensions may overflow, and is not used.
+  // Unsigned, because the product of some dimensions of an empty tensor may overflow. An overflowed
+  // product is not used.
   uint64_t size = 1;
   for (int d = 0; d + 1 < indices.dims(); ++d) size *= indices.dim_size(d);
   uint64_t slice = 1;
   for (int d = static_cast<int>(depth_); d < indexed.dims(); ++d) slice *= indexed.dim_size(d);
   slice_size_ = static_cast<int64_t>(slice);
-  // Tuples of depth 0 take no memory, and may be any number.
+  // Tuples of depth 0 take no memory, so there can be any number of them.
   const bool nothing = indices.NumElements() == 0 && indexed.num_elements() == 0;
   size_ = nothing ? 0 : static_cast<int64_t>(size);
 }

@@ -1,4 +1,4 @@
-// Tuples of indices, which GatherNd and the scatters select slices with.
+// Tuples of indices that select slices, for GatherNd and the scatter ops.
 #ifndef GRADFLOW_OPS_ARRAY_ND_INDICES_H_
 #define GRADFLOW_OPS_ARRAY_ND_INDICES_H_
 
@@ -17,18 +17,19 @@
 
 namespace gradflow {
 
-// Returns the last dimension of `indices`, -1 if it is unknown; INVALID_ARGUMENT if indices is a
-// scalar or the depth exceeds the rank of the indexed tensor, `name`.
+// Returns the last dimension of `indices`; -1 if unknown. Returns INVALID_ARGUMENT if `indices` is
+// a scalar or if the depth exceeds the rank of the indexed tensor, which is called `name`.
 absl::StatusOr<int64_t> NdIndexDepth(const PartialTensorShape& indices, absl::string_view name,
                                      const PartialTensorShape& indexed);
 
-// Returns the shape of the slices that `indices` selects, indices[:-1] + indexed[depth:]; unknown
-// if either rank or the depth is. Errors as NdIndexDepth().
+// Returns the shape of the slices that `indices` selects: indices[:-1] + indexed[depth:]. Unknown
+// if a rank or the depth is unknown. Returns the errors of NdIndexDepth().
 absl::StatusOr<PartialTensorShape> NdSlicesShape(const PartialTensorShape& indices,
                                                  absl::string_view name,
                                                  const PartialTensorShape& indexed);
 
-// Reads the attribute bad_indices_policy. Source is KernelConstruction.
+// Sets *ignores to true if the attribute bad_indices_policy ignores tuples that are out of range.
+// Returns INVALID_ARGUMENT if the policy is unknown. Source is KernelConstruction.
 absl::Status ParseBadIndicesPolicy(absl::string_view policy, bool* ignores);
 template <typename Source>
 absl::Status ReadIgnoresBadIndices(const Source& source, bool* ignores) {
@@ -42,26 +43,26 @@ absl::Status CheckScatterUpdates(const PartialTensorShape& indices,
                                  const PartialTensorShape& updates, absl::string_view name,
                                  const PartialTensorShape& output);
 
-// Accumulates the slices of `updates` into `output`, each at its tuple of `indices`, in their
-// order. If `updates` is a scalar, it stands for all slices. Returns INVALID_ARGUMENT if a tuple is
-// out of range, with `name` for the output; other slices may have been accumulated then.
-// REQUIRES: CheckScatterUpdates() is OK, or `updates` is a scalar
+// Accumulates each slice of `updates` into `output` at its tuple of `indices`, in order. A scalar
+// `updates` is used for all slices. Returns INVALID_ARGUMENT, calling the output `name`, if a tuple
+// is out of range. Other slices may then already be accumulated. REQUIRES: CheckScatterUpdates() is
+// OK, or `updates` is a scalar
 absl::Status ScatterSlices(const RunContext& run, AccumulateFn accumulate, const Tensor& indices,
                            const Tensor& updates, bool ignores_bad_indices, absl::string_view name,
                            Tensor* output);
-// Returns INVALID_ARGUMENT if a tuple of `indices` is out of range of `output`, and an error if the
-// run is to stop.
+// Returns INVALID_ARGUMENT if a tuple of `indices` is out of range of `output`. Returns an error if
+// the run is stopped.
 absl::Status CheckNdIndices(const RunContext& run, const Tensor& indices, const TensorShape& output,
                             absl::string_view name);
 
 // The tuples in the last dimension of a tensor, as offsets of the slices that they select.
 class NdIndices {
  public:
-  // Borrows both. REQUIRES: NdIndexDepth() is OK
+  // Does not copy the tensors. REQUIRES: NdIndexDepth() is OK
   NdIndices(const Tensor& indices, const TensorShape& indexed);
 
-  // The number of tuples, and of the elements of a slice. There are no tuples to look at if neither
-  // they nor the slices have elements.
+  // The number of tuples, and the number of elements of a slice. size() is 0 if both the tuples and
+  // the slices are empty.
   int64_t size() const { return size_; }
   int64_t slice_size() const { return slice_size_; }
   // Returns the offset of the first element of the slice that tuple i selects; -1 if an index is
@@ -75,7 +76,7 @@ class NdIndices {
     }
     return offset;
   }
-  // Returns the error that tuple i is out of range of `name`.
+  // Returns an error: tuple i is out of range of `name`.
   absl::Status Error(int64_t i, absl::string_view name) const;
 
  private:

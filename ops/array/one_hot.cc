@@ -13,7 +13,8 @@
 namespace gradflow::one_hot {
 namespace {
 
-// Returns the shape of `indices` with a dimension of size `depth`, -1 if unknown, at `axis`.
+// Returns the shape of `indices` with an additional dimension `axis` of size `depth`, which is -1
+// if unknown.
 // REQUIRES: the rank is known
 absl::StatusOr<PartialTensorShape> OneHotShape(const PartialTensorShape& indices, int64_t axis,
                                                int64_t depth) {
@@ -69,7 +70,7 @@ class OneHotKernel final : public OpKernel {
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &output));
     if (shape.num_elements() == 0) return absl::OkStatus();
     FillAll(ctx.run(), off, output);
-    // The output is [prefix, depth, suffix], the indices are [prefix, suffix].
+    // The output is [prefix, depth, suffix]; the indices are [prefix, suffix].
     int64_t suffix = 1;
     for (int d = axis_ < 0 ? indices.dims() : static_cast<int>(axis_); d < indices.dims(); ++d) {
       suffix *= indices.dim_size(d);
@@ -112,7 +113,7 @@ void Register(Registry& registry) {
       .Shape(OneHotShapeFn)
       .Doc(R"(Encodes indices as vectors with one element set.
 
-indices: The indices. Those out of range set no element.
+indices: The indices. An index that is out of range sets no element.
 depth: A scalar: the size of the vectors.
 on_value: A scalar: the value of the element at the index.
 off_value: A scalar: the value of the other elements.
@@ -120,7 +121,7 @@ output: The vectors, in a new dimension.
 axis: The index of the new dimension in the result; -1 for the last.
 T: The type of the values.
 TI: The type of `indices`.)");
-  registry.Kernel("OneHot", MakeKernel<OneHotKernel>);
+  registry.Kernel("OneHot", MakeKernel<OneHotKernel>).Types("T", AllDataTypes());
 }
 
 }  // namespace gradflow::one_hot

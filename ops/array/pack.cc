@@ -15,7 +15,8 @@ DimVector Without(DimVector dims, int axis) {
   return dims;
 }
 
-// Returns the shape of `count` tensors of shape `part`, stacked along a new dimension `axis`.
+// Returns the shape of `count` tensors of shape `part` that are stacked along a new dimension
+// `axis`.
 absl::StatusOr<PartialTensorShape> StackedShape(const PartialTensorShape& part, int64_t count,
                                                 int axis) {
   DimVector dims(part.dim_sizes().begin(), part.dim_sizes().end());
@@ -77,7 +78,7 @@ class PackKernel final : public OpKernel {
   int64_t axis_ = 0;
 };
 
-// Returns the shape of each slice of `value` along `axis`, which must have size `num`.
+// Returns the shape of a slice of `value` along `axis`, whose size must be `num`.
 absl::StatusOr<PartialTensorShape> PartShape(const PartialTensorShape& value, int64_t num,
                                              int axis) {
   if (const int64_t size = value.dim_size(axis); size >= 0 && size != num) {
@@ -142,7 +143,7 @@ N: The number of tensors.
 T: The type of the tensors.
 axis: The index of the new dimension in the result. Negative values count from the end: -1 is the
   last dimension.)");
-  registry.Kernel("Pack", MakeKernel<PackKernel>);
+  registry.Kernel("Pack", MakeKernel<PackKernel>).Types("T", AllDataTypes());
 
   registry.Op("Unpack")
       .Group("array_ops")
@@ -160,7 +161,7 @@ output: The slices: slice i is index i of dimension `axis`.
 num: The size of dimension `axis`.
 T: The type of the tensors.
 axis: The dimension. Negative values count from the end.)");
-  registry.Kernel("Unpack", MakeKernel<UnpackKernel>);
+  registry.Kernel("Unpack", MakeKernel<UnpackKernel>).Types("T", AllDataTypes());
 }
 
 }  // namespace gradflow::pack

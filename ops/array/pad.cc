@@ -22,8 +22,8 @@ absl::Status PadShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// Fills the borders of output 0, one dimension after another: the borders of dimension d span all
-// of the later dimensions, and the interior of the earlier ones.
+// Fills the borders of output 0, one dimension at a time. The borders of dimension d span all later
+// dimensions and the interior of the earlier dimensions.
 absl::Status Pad(KernelContext& ctx, const Tensor& value) {
   const Tensor& input = ctx.input(0);
   GRADFLOW_ASSIGN_OR_RETURN(const Paddings paddings, ReadPaddings(ctx, 1, "paddings"));

@@ -15,7 +15,7 @@ absl::Status PlaceholderShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// Plans prune nodes that are fed, so a placeholder that runs was not fed.
+// The kernel runs only if the placeholder was not fed, because plans prune fed nodes.
 class PlaceholderKernel final : public OpKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) {
@@ -43,7 +43,7 @@ absl::Status PlaceholderWithDefaultShape(ShapeContext& c) {
   PartialTensorShape shape;
   GRADFLOW_RETURN_IF_ERROR(c.GetAttr("shape", &shape));
   GRADFLOW_RETURN_IF_ERROR(CheckDeclared(c.input(0), shape));
-  // Ignores the shape of the input: a fed value may have another shape.
+  // Ignores the shape of the input, because a fed value may have another shape.
   c.set_output(0, std::move(shape));
   return absl::OkStatus();
 }
@@ -57,7 +57,7 @@ absl::Status EnsureShapeShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// Passes its input on, which must have the attribute `shape`.
+// Forwards its input, whose shape must match the attribute `shape`.
 class DeclaredShapeKernel final : public OpKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) {
@@ -90,11 +90,11 @@ A run that needs it fails if it is not fed.
 output: The fed tensor.
 dtype: The type of the tensor.
 shape: The shape of the tensor, partially known or unknown.)");
-  registry.Kernel("Placeholder", MakeKernel<PlaceholderKernel>);
+  registry.Kernel("Placeholder", MakeKernel<PlaceholderKernel>).Types("dtype", AllDataTypes());
 
   registry.Op("PlaceholderV2")
       .Group("array_ops")
-      .HandWritten()  // TensorFlow has no class for it either.
+      .HandWritten()  // TensorFlow has no class for this op.
       .Output("output: dtype")
       .Attr("dtype: type")
       .Attr("shape: shape")
@@ -106,7 +106,7 @@ A run that needs it fails if it is not fed.
 output: The fed tensor.
 dtype: The type of the tensor.
 shape: The shape of the tensor, partially known or unknown.)");
-  registry.Kernel("PlaceholderV2", MakeKernel<PlaceholderKernel>);
+  registry.Kernel("PlaceholderV2", MakeKernel<PlaceholderKernel>).Types("dtype", AllDataTypes());
 
   registry.Op("PlaceholderWithDefault")
       .Group("array_ops")
@@ -120,9 +120,10 @@ shape: The shape of the tensor, partially known or unknown.)");
 input: The default value.
 output: The fed tensor, or `input`.
 dtype: The type of the tensor.
-shape: The shape of the tensor, partially known or unknown. Must be compatible with that of
+shape: The shape of the tensor, partially known or unknown. Must be compatible with the shape of
   `input`.)");
-  registry.Kernel("PlaceholderWithDefault", MakeKernel<DeclaredShapeKernel>);
+  registry.Kernel("PlaceholderWithDefault", MakeKernel<DeclaredShapeKernel>)
+      .Types("dtype", AllDataTypes());
 
   registry.Op("EnsureShape")
       .Group("array_ops")
@@ -137,7 +138,7 @@ input: Any tensor.
 output: The same tensor.
 shape: The expected shape, partially known or unknown.
 T: The type of the tensor.)");
-  registry.Kernel("EnsureShape", MakeKernel<DeclaredShapeKernel>);
+  registry.Kernel("EnsureShape", MakeKernel<DeclaredShapeKernel>).Types("T", AllDataTypes());
 }
 
 }  // namespace gradflow::placeholder

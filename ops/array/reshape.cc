@@ -33,7 +33,7 @@ absl::Status ReshapeShape(ShapeContext& c) {
     return errors::InvalidArgument("shape ", shape.DebugString(),
                                    " must have at most one dimension of -1");
   }
-  // One dimension that is not known follows from the others, unless one of those is 0.
+  // A single unknown dimension follows from the other dimensions, unless one of them is 0.
   const absl::Span<const int64_t> sizes = shape.dim_sizes();
   if (TensorShape input; c.input(0).AsTensorShape(&input) &&
                          std::count(sizes.begin(), sizes.end(), -1) == 1 &&
@@ -81,8 +81,8 @@ absl::Status ExpandDims(KernelContext& ctx) {
   return OutputReshaped(ctx, TensorShape(shape.dim_sizes()));
 }
 
-// Returns the shape of `input` squeezed over `axes`. Its rank is unknown if it depends on unknown
-// dimensions. REQUIRES: the rank of `input` is known
+// Returns the shape of `input` squeezed over `axes`. The rank of the result is unknown if it
+// depends on unknown dimensions. REQUIRES: the rank of `input` is known
 absl::StatusOr<PartialTensorShape> SqueezeShape(const PartialTensorShape& input,
                                                 const std::vector<int64_t>& axes) {
   std::vector<bool> squeezed(input.dims());
@@ -144,12 +144,14 @@ void Register(Registry& registry) {
 The elements are not copied.
 
 tensor: Any tensor.
-shape: A vector: the new shape, with as many elements as `tensor`. One dimension may be -1: its
-  size is inferred. Beside a 0, the other dimensions of both shapes have the same product.
+shape: A vector: the new shape, for the same number of elements as `tensor`. One dimension may be
+  -1: its size is inferred. If another dimension is 0, the size is inferred from the products of the
+  dimensions of both shapes that are not 0.
 output: The reshaped tensor.
 T: The type of `tensor`.
 Tshape: The type of `shape`.)");
-  registry.Kernel("Reshape", MakeFunctionKernel<Reshape, /*Cheap=*/true>);
+  registry.Kernel("Reshape", MakeFunctionKernel<Reshape, /*Cheap=*/true>)
+      .Types("T", AllDataTypes());
 
   registry.Op("ExpandDims")
       .Group("array_ops")
@@ -170,7 +172,8 @@ dim: One integer: the index of the new dimension in the result. Negative values 
 output: The tensor with one more dimension.
 T: The type of `input`.
 Tdim: The type of `dim`.)");
-  registry.Kernel("ExpandDims", MakeFunctionKernel<ExpandDims, /*Cheap=*/true>);
+  registry.Kernel("ExpandDims", MakeFunctionKernel<ExpandDims, /*Cheap=*/true>)
+      .Types("T", AllDataTypes());
 
   registry.Op("Squeeze")
       .Group("array_ops")
@@ -189,7 +192,7 @@ output: The tensor with fewer dimensions.
 T: The type of `input`.
 squeeze_dims: The dimensions to remove, each of size 1. Negative values count from the end. If
   empty, removes all dimensions of size 1.)");
-  registry.Kernel("Squeeze", MakeKernel<SqueezeKernel>);
+  registry.Kernel("Squeeze", MakeKernel<SqueezeKernel>).Types("T", AllDataTypes());
 }
 
 }  // namespace gradflow::reshape

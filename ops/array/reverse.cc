@@ -14,7 +14,7 @@
 namespace gradflow::reverse {
 namespace {
 
-// Sets output 0 to input 0 with the dimensions of `reversed` in reverse order.
+// Sets output 0 to input 0, reversed along each dimension d with reversed[d].
 absl::Status OutputReversed(KernelContext& ctx, const std::vector<bool>& reversed) {
   const TensorShape& shape = ctx.input(0).shape();
   StridedLoop::Operand from = {0, RowMajorStrides(shape.dim_sizes())};
@@ -47,8 +47,8 @@ absl::Status ReverseShape(ShapeContext& c) {
 }
 
 absl::Status Reverse(KernelContext& ctx) {
-  // The kernel, unlike the shape function, accepts a scalar for the dimensions of a scalar, as in
-  // TensorFlow.
+  // The kernel accepts a scalar `dims` for a scalar input, as in TensorFlow. The shape function
+  // does not.
   if (ctx.input(0).dims() == 0 && ctx.input(1).dims() == 0) return OutputReversed(ctx, {});
   GRADFLOW_RETURN_IF_ERROR(ctx.CheckVector(1, "dims"));
   const Tensor& dims = ctx.input(1);
@@ -92,8 +92,8 @@ struct SequenceDims {
     return source.GetAttr("batch_dim", &batch);
   }
 
-  // Returns INVALID_ARGUMENT unless both name different dimensions, and there is a length for each
-  // batch. The rank of `lengths` is 1.
+  // Returns INVALID_ARGUMENT unless seq_dim and batch_dim are different dimensions, and `lengths`
+  // has an element per batch. REQUIRES: the rank of `lengths` is 1
   absl::Status Check(const PartialTensorShape& input, const PartialTensorShape& lengths) const {
     for (const auto& [name, dim] : {std::pair("seq_dim", seq), std::pair("batch_dim", batch)}) {
       if (dim < 0 || dim >= input.dims()) {
@@ -128,8 +128,8 @@ absl::Status ReverseSequenceShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// The input as [outer, first, middle, second, inner], where `first` and `second` are the sequence
-// and the batch in their order.
+// The sizes of the input [outer, first, middle, second, inner]. `first` and `second` are the
+// sequence and the batch, in the order of their dimensions.
 struct SequenceSizes {
   int64_t outer = 1;
   int64_t first = 1;
@@ -181,7 +181,7 @@ class ReverseSequenceKernel final : public OpKernel {
     const E* from = static_cast<const E*>(input.raw_data());
     E* to = static_cast<E*>(output->raw_data());
     const bool seq_first = dims_.seq < dims_.batch;
-    const double run_cost = 5 + sizes.inner * (std::is_same_v<E, tstring> ? 20 : 0.05 * sizeof(E));
+    const double run_cost = 5 + sizes.inner * (kIsObject<E> ? 20 : 0.05 * sizeof(E));
     const int64_t first_stride = sizes.middle * sizes.second;
     ParallelFor(run, sizes.outer * sizes.first * first_stride, BlockSizeForCost(run_cost),
                 [&](int64_t begin, int64_t end) {
@@ -253,14 +253,15 @@ T: The type of `tensor`.)");
       .Shape(ReverseSequenceShape)
       .Doc(R"(Reverses the beginning of each sequence of a batch.
 
-In batch i, the first `seq_lengths[i]` elements along `seq_dim` are reversed. The others stay.
+In batch i, the first `seq_lengths[i]` elements along `seq_dim` are reversed. The other elements
+keep their positions.
 
 input: The sequences.
 seq_lengths: A vector: the number of elements to reverse for each index of `batch_dim`, from 0 to
   the size of `seq_dim`.
 output: The sequences, partly reversed.
 seq_dim: The dimension of the sequences.
-batch_dim: The dimension of the batch, another one.
+batch_dim: The dimension of the batch; differs from `seq_dim`.
 T: The type of `input`.
 Tlen: The type of `seq_lengths`.)");
   registry.Kernel("ReverseSequence", MakeKernel<ReverseSequenceKernel>);

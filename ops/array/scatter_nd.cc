@@ -36,14 +36,14 @@ absl::Status CheckNdIndices(const RunContext& run, const Tensor& indices_tensor,
     }
   });
   if (bad.any()) return indices.Error(bad.first(), name);
-  // Blocks may have been skipped.
+  // Some blocks may have been skipped.
   return CheckStop(run.stop);
 }
 
 absl::Status ScatterSlices(const RunContext& run, AccumulateFn accumulate,
                            const Tensor& indices_tensor, const Tensor& updates,
                            bool ignores_bad_indices, absl::string_view name, Tensor* output) {
-  // A task of fewer columns would cost more for the indices than for the elements.
+  // Tasks with fewer columns would spend more time on indices than on elements.
   constexpr int64_t kMinColumns = 256;
   const NdIndices indices(indices_tensor, output->shape());
   const int64_t columns = indices.slice_size();
@@ -52,8 +52,7 @@ absl::Status ScatterSlices(const RunContext& run, AccumulateFn accumulate,
   char* to = static_cast<char*>(output->raw_data());
   const char* from = static_cast<const char*>(updates.raw_data());
   FirstBadIndex bad;
-  // Tasks take columns of the slices, so that slices of the same position are accumulated in their
-  // order.
+  // Tasks process columns of slices, so that slices at the same position are accumulated in order.
   const auto scatter = [&](int64_t begin, int64_t end) {
     for (int64_t i = 0; i < indices.size() && (i % 4096 != 0 || !run.ShouldStop()); ++i) {
       const int64_t offset = indices.Offset(i);
@@ -68,7 +67,7 @@ absl::Status ScatterSlices(const RunContext& run, AccumulateFn accumulate,
     }
   };
   if (columns == 0) {
-    // The indices must be valid also if there is nothing to move.
+    // Checks the indices even if there is nothing to move.
     scatter(0, 0);
   } else {
     const double cost =
@@ -119,7 +118,7 @@ class ScatterNdKernel final : public OpKernel {
   bool ignores_bad_indices_ = false;
 };
 
-// ---- TensorScatterUpdate and its siblings, ScatterNdNonAliasingAdd ----
+// ---- The TensorScatter ops and ScatterNdNonAliasingAdd ----
 
 absl::Status TensorScatterShape(ShapeContext& c) {
   GRADFLOW_RETURN_IF_ERROR(
@@ -152,8 +151,8 @@ class TensorScatterKernel final : public OpKernel {
 };
 
 // Defines an op that scatters into its first input, `tensor`.
-Registry::OpBuilder TensorScatter(Registry& registry, absl::string_view op,
-                                  absl::string_view index_types) {
+Registry::OpRegistrar TensorScatter(Registry& registry, absl::string_view op,
+                                    absl::string_view index_types) {
   return std::move(registry.Op(op)
                        .Group("array_ops")
                        .Input("tensor: T")
@@ -166,7 +165,7 @@ Registry::OpBuilder TensorScatter(Registry& registry, absl::string_view op,
                        .Shape(TensorScatterShape));
 }
 
-// The documentation of the arguments of these ops.
+// The documentation of the arguments of TensorScatter ops.
 constexpr char kArguments[] = R"(
 
 The last dimension of `indices` is the depth of its tuples of indices. A tuple selects the slice
@@ -205,7 +204,7 @@ void Register(Registry& registry) {
 
 The last dimension of `indices` is the depth of its tuples of indices. A tuple selects the slice
 `output[i0, i1, ...]`: one element if the depth is the rank of the result. Updates of the same slice
-are added in their order: bools by disjunction, strings by concatenation.
+are added in their order: bools with "or", strings by concatenation.
 
 indices: The tuples, in the last dimension.
 updates: The updates, of the shape `indices.shape[:-1] + shape[depth:]`.
@@ -251,7 +250,7 @@ bad_indices_policy: The treatment of tuples out of range: an error for "", "DEFA
       .Shape(TensorScatterShape)
       .Doc(R"(Adds to slices of a tensor, at tuples of indices.
 
-As `TensorScatterAdd`, which has all of its types except bool, added by disjunction.
+Like `TensorScatterAdd`, but also supports bool, whose elements are combined with "or".
 
 input: The tensor. It is not changed.
 indices: The tuples, in the last dimension.

@@ -24,7 +24,7 @@ absl::Status CheckRows(const PartialTensorShape& sorted_inputs, const PartialTen
   const int64_t b = values.dim_size(0);
   if (a < 0 || b < 0 || a == b) return absl::OkStatus();
   return errors::InvalidArgument(
-      "sorted_inputs and values must have as many rows, but have shapes ",
+      "sorted_inputs and values must have the same number of rows, but have shapes ",
       sorted_inputs.DebugString(), " and ", values.DebugString());
 }
 
@@ -34,7 +34,7 @@ absl::Status SearchShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// Returns the number of elements before `value`; those equal to it, too, if `Upper`.
+// Returns the number of elements less than `value` or, if `Upper`, not greater than `value`.
 template <typename T, bool Upper>
 int64_t Search(const T* begin, const T* end, T value) {
   using C = ComputeType<T>;

@@ -16,7 +16,7 @@ absl::Status ShapesOfShapes(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// Sets output `i` to a tensor of shape `shape` with elements `values`, as int32 or int64.
+// Sets output `i` to a tensor of int32 or int64 with shape `shape` and elements `values`.
 absl::Status OutputInts(KernelContext& ctx, int i, const TensorShape& shape,
                         absl::Span<const int64_t> values) {
   Tensor* output = nullptr;
@@ -105,10 +105,10 @@ out_type: The type of `output`.)");
 input: Any tensor.
 output: A scalar: 0 for a scalar, 1 for a vector, 2 for a matrix, and so on.
 T: The type of `input`.)");
-  registry.Kernel("Shape", MakeFunctionKernel<Shapes, /*Cheap=*/true>);
-  registry.Kernel("ShapeN", MakeFunctionKernel<Shapes, /*Cheap=*/true>);
-  registry.Kernel("Size", MakeFunctionKernel<Size, /*Cheap=*/true>);
-  registry.Kernel("Rank", MakeFunctionKernel<Rank, /*Cheap=*/true>);
+  registry.Kernel("Shape", MakeFunctionKernel<Shapes, /*Cheap=*/true>).Types("T", AllDataTypes());
+  registry.Kernel("ShapeN", MakeFunctionKernel<Shapes, /*Cheap=*/true>).Types("T", AllDataTypes());
+  registry.Kernel("Size", MakeFunctionKernel<Size, /*Cheap=*/true>).Types("T", AllDataTypes());
+  registry.Kernel("Rank", MakeFunctionKernel<Rank, /*Cheap=*/true>).Types("T", AllDataTypes());
 }
 
 }  // namespace gradflow::shape

@@ -13,10 +13,10 @@
 namespace gradflow::slice {
 namespace {
 
-// The elements of an input, if known.
+// The elements of an input, if they are known.
 using KnownInts = std::optional<absl::Span<const int64_t>>;
 
-// Returns "in [0, 3]", or "at least 0" if the limit is not known.
+// Returns "in [0, 3]" for limit 3, or "at least 0" if the limit is unknown.
 std::string UpTo(int64_t limit, bool known) {
   return known ? absl::StrCat("in [0, ", limit, "]") : "at least 0";
 }
@@ -118,7 +118,7 @@ size: A vector: the size of the slice in each dimension, or -1 for all remaining
 output: The slice.
 T: The type of `input`.
 Index: The type of `begin` and `size`.)");
-  registry.Kernel("Slice", MakeFunctionKernel<Slice>);
+  registry.Kernel("Slice", MakeFunctionKernel<Slice>).Types("T", AllDataTypes());
 }
 
 }  // namespace gradflow::slice

@@ -14,10 +14,10 @@ namespace gradflow::space_to_batch {
 namespace {
 
 // The ops move elements between a batch of images, [batch, space..., rest...], and a larger batch
-// of smaller images, [blocks * batch, space / block..., rest...]: small image (i, b) has every
-// block-th element of image b, from position i within the blocks on.
+// of smaller images, [blocks * batch, space / block..., rest...]. Small image (i, b) consists of
+// every block-th element of image b, starting at position i of each block.
 
-// Checks the sizes of the blocks, and returns their product.
+// Checks the block sizes. Returns their product.
 absl::StatusOr<int64_t> NumPositions(absl::string_view name, absl::Span<const int64_t> blocks) {
   int64_t product = 1;
   for (size_t d = 0; d < blocks.size(); ++d) {
@@ -32,7 +32,7 @@ absl::StatusOr<int64_t> NumPositions(absl::string_view name, absl::Span<const in
   return product;
 }
 
-// The name of the argument with two columns, and which op it belongs to.
+// The direction of an op, which determines the name of its argument with two columns.
 struct Direction {
   bool to_batch;
   const char* pads() const { return to_batch ? "paddings" : "crops"; }
@@ -125,7 +125,7 @@ absl::Status NdShape(ShapeContext& c) {
     c.set_output(0, std::move(shape));
     return absl::OkStatus();
   }
-  // The dimensions after those of space stay.
+  // The dimensions after the spatial dimensions are unchanged.
   PartialTensorShape shape = PartialTensorShape::UnknownOfRank(input.dims());
   if (spatial >= 0) {
     for (int d = static_cast<int>(spatial) + 1; d < input.dims(); ++d) {
@@ -136,18 +136,19 @@ absl::Status NdShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// The output positions of a dimension that have an element of the input, and the first such
-// element. Position o of the small image and position `at` within the block are element o * block +
-// at - before of the large image.
-struct Range {
+// The output positions of a dimension that have an element of the input, and the first of these
+// elements. Position o of the small image, at position `at` within the block, is element o * block
+// + at - before of the large image.
+struct CoveredRange {
   int64_t small = 0;
   int64_t large = 0;
   int64_t count = 0;
 };
-Range Overlap(int64_t small_size, int64_t large_size, int64_t block, int64_t at, int64_t before) {
-  Range range;
+CoveredRange Overlap(int64_t small_size, int64_t large_size, int64_t block, int64_t at,
+                     int64_t before) {
+  CoveredRange range;
   const int64_t shift = before - at;
-  // The first o with o * block >= shift, and the first with o * block - shift >= large_size.
+  // The first o with o * block >= shift, and the first o with o * block - shift >= large_size.
   range.small = shift <= 0 ? 0 : NumBlocks(shift, block);
   const int64_t limit = large_size + shift <= 0 ? 0 : NumBlocks(large_size + shift, block);
   range.count = std::max<int64_t>(0, std::min(limit, small_size) - range.small);
@@ -189,12 +190,12 @@ absl::Status Move(KernelContext& ctx, Direction direction, const DimVector& bloc
     for (int i = spatial - 1; i >= 0; --i) {
       const int64_t at = rest % blocks[i];
       rest /= blocks[i];
-      const Range range =
+      const CoveredRange range =
           Overlap(small.dim_size(i + 1), large.dim_size(i + 1), blocks[i], at, pads[i].before);
       dims[i + 1] = range.count;
       in_small.offset += range.small * small_strides[i + 1];
       in_large.offset += range.large * large_strides[i + 1];
-      // The stride of a single element is not used, and may overflow.
+      // The stride of a single element is not used and may overflow.
       in_large.strides[i + 1] = range.count > 1 ? large_strides[i + 1] * blocks[i] : 0;
     }
     if (direction.to_batch) {
@@ -280,14 +281,14 @@ void Register(Registry& registry) {
       .Shape(NdShape<true>)
       .Doc(R"(Moves the positions within blocks of space to the batch.
 
-The dimensions of space are those after the first, as many as `block_shape` has elements. They are
-padded with zeros and divided into blocks. For each position within a block, the result has a batch
-of the elements at that position of their blocks.
+The dimensions of space follow the first dimension. There is one for each element of `block_shape`.
+They are padded with zeros and divided into blocks. For each position within a block, the result has
+a batch of the elements at this position of all blocks.
 
 input: A tensor of shape [batch, space..., rest...].
 block_shape: A vector: the size of the blocks in each dimension of space.
 paddings: A matrix with a row [before, after] for each dimension of space: the number of zeros to
-  add. The padded size must be a multiple of that of the blocks.
+  add. The padded size must be a multiple of the size of the blocks.
 output: A tensor of shape [positions * batch, padded space / blocks..., rest...].
 T: The type of `input`.
 Tblock_shape: The type of `block_shape`.

@@ -10,8 +10,9 @@
 namespace gradflow::space_to_depth {
 namespace {
 
-// The dimensions of images in each data format. Vectors of "NCHW_VECT_C" have 4 channels.
-struct Layout {
+// The rank of images in a data format, and the indices of their dimensions. "NCHW_VECT_C" has
+// vectors of 4 channels as the last dimension.
+struct ImageDims {
   int rank = 4;
   int height = 1;
   int width = 2;
@@ -20,7 +21,7 @@ struct Layout {
 
 struct Blocks {
   int64_t size = 0;
-  Layout layout;
+  ImageDims layout;
 
   template <typename Source>
   absl::Status Read(const Source& source) {
@@ -32,7 +33,7 @@ struct Blocks {
   }
 };
 
-// Returns the shape of images of shape `input` after `to_depth` or its inverse.
+// Returns the shape of the output for images of shape `input`.
 absl::StatusOr<PartialTensorShape> MovedShape(const Blocks& blocks, bool to_depth,
                                               const PartialTensorShape& input) {
   const auto [rank, height, width, depth] = blocks.layout;
@@ -89,8 +90,8 @@ absl::Status MovedShapeFn(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// Transposes images whose height and width are split into blocks and positions within them, and
-// whose depth into positions and channels.
+// Transposes images. Height and width are split into blocks and positions within blocks; the depth
+// is split into positions and channels.
 template <bool ToDepth>
 class MovedKernel final : public OpKernel {
  public:
@@ -106,7 +107,7 @@ class MovedKernel final : public OpKernel {
     const DimVector strides = RowMajorStrides(input.dim_sizes());
     const int64_t channels = flat.dim_size(depth);
     const int64_t block = blocks_.size;
-    // The dimensions of the output, from the first to the last.
+    // The dimensions of the output, from first to last.
     DimVector dims;
     DimVector from;
     const auto add = [&](int64_t size, int64_t stride) {
@@ -151,13 +152,13 @@ void Register(Registry& registry) {
 
 input: Images. Their height and width must be multiples of `block_size`.
 output: Images of 1 / `block_size` of the height and width, with block_size^2 times as many
-  channels: those of the first element of the block, then those of the element to its right, and so
-  on by rows.
+  channels: the channels of the first element of the block, then the channels of the element to its
+  right, and so on by rows.
 T: The type of `input`.
 block_size: The height and width of a block.
 data_format: The order of the dimensions: "NHWC", "NCHW", or "NCHW_VECT_C" for [batch, depth / 4,
   height, width, 4].)");
-  registry.Kernel("SpaceToDepth", MakeKernel<MovedKernel<true>>);
+  registry.Kernel("SpaceToDepth", MakeKernel<MovedKernel<true>>).Types("T", AllDataTypes());
 
   registry.Op("DepthToSpace")
       .Group("array_ops")
@@ -177,7 +178,7 @@ T: The type of `input`.
 block_size: The height and width of a block.
 data_format: The order of the dimensions: "NHWC", "NCHW", or "NCHW_VECT_C" for [batch, depth / 4,
   height, width, 4].)");
-  registry.Kernel("DepthToSpace", MakeKernel<MovedKernel<false>>);
+  registry.Kernel("DepthToSpace", MakeKernel<MovedKernel<false>>).Types("T", AllDataTypes());
 }
 
 }  // namespace gradflow::space_to_depth

@@ -13,7 +13,7 @@
 namespace gradflow::split {
 namespace {
 
-// Returns the shape of each of `num_split` equal parts of `value` along `axis`.
+// Returns the shape of one of `num_split` equal parts of `value` along `axis`.
 absl::StatusOr<PartialTensorShape> PartShape(PartialTensorShape value, int axis, int num_split) {
   const int64_t size = value.dim_size(axis);
   if (size >= 0 && size % num_split != 0) {
@@ -59,8 +59,8 @@ absl::Status Split(KernelContext& ctx) {
 
 // ---- SplitV ----
 
-// The argument size_splits: the size of each part, one of which may be -1 for what the others
-// leave. Any number of parts has little memory: sizes are read where they are.
+// The argument size_splits: the size of each part. One size may be -1, which stands for the
+// remaining elements. Sizes are read in place, so any number of parts takes little memory.
 class PartSizes {
  public:
   PartSizes(const Tensor& size_splits, int num_split)
@@ -69,8 +69,8 @@ class PartSizes {
   // Returns the size of part i. REQUIRES: Resolve() returned OK
   int64_t operator[](int i) const { return i == rest_part_ ? rest_ : sizes_[i]; }
 
-  // Checks that the sizes add up to `size`, dimension `axis` of `value`; if it is unknown (-1),
-  // that they may.
+  // Checks that the sizes add up to `size`, dimension `axis` of `value`. If `size` is unknown (-1),
+  // checks that they may add up.
   absl::Status Resolve(const PartialTensorShape& value, int axis) {
     const int64_t size = value.dim_size(axis);
     int64_t sum = 0;
@@ -124,7 +124,7 @@ absl::Status SplitVShape(ShapeContext& c) {
   part = value;
   const Tensor* const size_splits = c.input_tensor(1);
   if (size_splits == nullptr || !c.input(1).IsFullyDefined()) {
-    // One part is all of the value.
+    // A single part is the entire value.
     if (num_split > 1) part.set_dim(axis, -1);
     for (int i = 0; i < num_split; ++i) c.set_output(i, part);
     return absl::OkStatus();
@@ -177,7 +177,7 @@ value: The tensor. The size of that dimension must be a multiple of `num_split`.
 output: The parts, in order.
 num_split: The number of parts.
 T: The type of the tensors.)");
-  registry.Kernel("Split", MakeFunctionKernel<Split>);
+  registry.Kernel("Split", MakeFunctionKernel<Split>).Types("T", AllDataTypes());
 
   registry.Op("SplitV")
       .Group("array_ops")
@@ -193,14 +193,14 @@ T: The type of the tensors.)");
       .Doc(R"(Splits a tensor into parts of given sizes along one dimension.
 
 value: The tensor.
-size_splits: A vector: the size of each part. They must add up to the size of the dimension. One may
-  be -1, for what the others leave.
+size_splits: A vector: the size of each part. The sizes must add up to the size of the dimension.
+  One size may be -1, which stands for the remaining elements.
 split_dim: A scalar: the dimension. Negative values count from the end.
 output: The parts, in order.
 num_split: The number of parts.
 T: The type of the tensors.
 Tlen: The type of `size_splits`.)");
-  registry.Kernel("SplitV", MakeFunctionKernel<SplitV>);
+  registry.Kernel("SplitV", MakeFunctionKernel<SplitV>).Types("T", AllDataTypes());
 }
 
 }  // namespace gradflow::split

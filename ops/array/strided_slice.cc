@@ -13,24 +13,24 @@
 namespace gradflow::strided_slice {
 namespace {
 
-// TensorFlow's limit.
+// The number of entries must be less than this, as in TensorFlow.
 constexpr int kMaxEntries = 32;
 
 bool Has(int64_t mask, int i) { return ((mask >> i) & 1) != 0; }
 
-struct Range {
+struct IndexRange {
   int64_t begin = 0;
   int64_t stride = 1;
   int64_t size = -1;
 };
 
-// Returns the one index of dimension `d`, of size `dim`, that entry `i` selects.
-absl::StatusOr<Range> OneIndex(const StridedSliceEntries& entries, int i, int d, int64_t dim) {
+// Returns the single index that entry `i` selects in dimension `d` of size `dim`.
+absl::StatusOr<IndexRange> OneIndex(const StridedSliceEntries& entries, int i, int d, int64_t dim) {
   if (entries.strides.has_value() && (*entries.strides)[i] < 0) {
     return errors::InvalidArgument("strides[", i, "] must be positive, since shrink_axis_mask ",
                                    "selects one index there, but is ", (*entries.strides)[i]);
   }
-  Range range{0, 1, 1};
+  IndexRange range{0, 1, 1};
   if (!entries.begin.has_value() || dim < 0) return range;
   const int64_t index = (*entries.begin)[i];
   if (index < -dim || index >= dim) {
@@ -41,14 +41,14 @@ absl::StatusOr<Range> OneIndex(const StridedSliceEntries& entries, int i, int d,
   return range;
 }
 
-// Returns the range of a dimension of size `dim` that entry `i` selects.
-Range IndexRange(const StridedSliceEntries& entries, const StridedSliceMasks& masks, int i,
-                 int64_t dim) {
+// Returns the range that entry `i` selects in a dimension of size `dim`.
+IndexRange RangeOfEntry(const StridedSliceEntries& entries, const StridedSliceMasks& masks, int i,
+                        int64_t dim) {
   const bool from_start = Has(masks.begin, i);
   const bool to_end = Has(masks.end, i);
   if (dim < 0 || !entries.strides.has_value() || (!from_start && !entries.begin.has_value()) ||
       (!to_end && !entries.end.has_value())) {
-    return Range();
+    return IndexRange();
   }
   const int64_t stride = (*entries.strides)[i];
   // The bounds that indices are clamped to.
@@ -57,7 +57,7 @@ Range IndexRange(const StridedSliceEntries& entries, const StridedSliceMasks& ma
   const auto resolve = [&](int64_t index) {
     return std::clamp(index < 0 ? index + dim : index, first, last);
   };
-  Range range;
+  IndexRange range;
   range.stride = stride;
   range.begin = from_start ? (stride > 0 ? first : last) : resolve((*entries.begin)[i]);
   const int64_t end = to_end ? (stride > 0 ? last : first) : resolve((*entries.end)[i]);
@@ -105,7 +105,7 @@ absl::StatusOr<StridedSlicePlan> PlanStridedSlice(const PartialTensorShape& inpu
                                    " dimensions, but input has shape ", input.DebugString());
   }
   StridedSlicePlan plan;
-  const auto take = [&](const Range& range, bool keep) {
+  const auto take = [&](const IndexRange& range, bool keep) {
     plan.begin.push_back(range.begin);
     plan.stride.push_back(range.stride);
     plan.size.push_back(range.size);
@@ -130,13 +130,13 @@ absl::StatusOr<StridedSlicePlan> PlanStridedSlice(const PartialTensorShape& inpu
     }
     const int d = static_cast<int>(plan.size.size());
     if (Has(masks.shrink_axis, i)) {
-      GRADFLOW_ASSIGN_OR_RETURN(const Range index, OneIndex(entries, i, d, input.dim_size(d)));
+      GRADFLOW_ASSIGN_OR_RETURN(const IndexRange index, OneIndex(entries, i, d, input.dim_size(d)));
       take(index, false);
     } else {
-      take(IndexRange(entries, masks, i, input.dim_size(d)), true);
+      take(RangeOfEntry(entries, masks, i, input.dim_size(d)), true);
     }
   }
-  // Without an ellipsis, one is implied at the end.
+  // A missing ellipsis is implied at the end.
   if (ellipsis < 0) take_whole(input.dims() - taken);
   return plan;
 }
@@ -144,7 +144,7 @@ absl::StatusOr<StridedSlicePlan> PlanStridedSlice(const PartialTensorShape& inpu
 absl::StatusOr<std::optional<StridedSlicePlan>> ReadStridedSlice(const ShapeContext& c, int first,
                                                                  const PartialTensorShape& input,
                                                                  const StridedSliceMasks& masks) {
-  // The three vectors have the same length, which any of them may determine.
+  // The three vectors have the same length, which may be known from any of them.
   PartialTensorShape length = PartialTensorShape::UnknownOfRank(1);
   for (int i = first; i < first + 3; ++i) {
     if (!length.IsCompatibleWith(c.input(i))) {
@@ -181,11 +181,11 @@ absl::StatusOr<StridedSlicePlan> ReadStridedSlice(const KernelContext& ctx, int 
 
 StridedLoop::Operand LocateSource(const StridedSlicePlan& plan, const TensorShape& input) {
   StridedLoop::Operand operand = {0, RowMajorStrides(input.dim_sizes())};
-  // Nothing is located in an empty slice, whose offsets may overflow.
+  // An empty slice has no elements, and its offsets may overflow.
   if (std::find(plan.size.begin(), plan.size.end(), 0) != plan.size.end()) return operand;
   for (int d = 0; d < input.dims(); ++d) {
     operand.offset += plan.begin[d] * operand.strides[d];
-    // The stride of a single element is not used and may be any number.
+    // The stride of a single element is not used and may have any value.
     operand.strides[d] = plan.size[d] == 1 ? 0 : operand.strides[d] * plan.stride[d];
   }
   return operand;
@@ -212,7 +212,7 @@ absl::Status SliceUpdateShape(ShapeContext& c, const PartialTensorShape& shape) 
   return absl::OkStatus();
 }
 
-Registry::OpBuilder& AddSliceAttrs(Registry::OpBuilder& op) {
+Registry::OpRegistrar& AddSliceAttrs(Registry::OpRegistrar& op) {
   return op.Attr("T: type")
       .Attr("Index: {int32, int64}")
       .Attr("begin_mask: int = 0")
@@ -271,8 +271,8 @@ void Register(Registry& registry) {
       .Doc(R"(Returns the slice `input[begin:end:stride, ..., newaxis, index]`, as in NumPy.
 
 Entry i of the three vectors applies to dimension i. It selects the elements from `begin[i]` up to
-but excluding `end[i]` in steps of `strides[i]`, backwards if that is negative. Negative indices
-count from the end, and ranges are clamped to the dimension. Dimensions without an entry are
+but excluding `end[i]` in steps of `strides[i]`, backwards if the stride is negative. Negative
+indices count from the end, and ranges are clamped to the dimension. Dimensions without an entry are
 selected whole. Bit i of a mask changes the meaning of entry i.
 
 input: The tensor.
@@ -284,12 +284,13 @@ T: The type of `input`.
 Index: The type of the vectors.
 begin_mask: Ignores `begin[i]`: starts at the first element, or at the last if the stride is
   negative.
-end_mask: Ignores `end[i]`: continues to the end.
-ellipsis_mask: The entry selects all of the dimensions without another entry. At most one bit.
+end_mask: Ignores `end[i]`: continues to the last element, or to the first if the stride is
+  negative.
+ellipsis_mask: The entry selects all dimensions that have no other entry. Has at most one bit.
 new_axis_mask: The entry inserts a dimension of size 1 and applies to no dimension of `input`.
-shrink_axis_mask: The entry selects the one index `begin[i]`, which must exist, and removes the
+shrink_axis_mask: The entry selects the single index `begin[i]`, which must exist, and removes the
   dimension.)");
-  registry.Kernel("StridedSlice", MakeKernel<StridedSliceKernel>);
+  registry.Kernel("StridedSlice", MakeKernel<StridedSliceKernel>).Types("T", AllDataTypes());
 }
 
 }  // namespace gradflow::strided_slice

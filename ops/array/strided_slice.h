@@ -1,5 +1,6 @@
-// Index arithmetic of NumPy's extended slices, x[begin:end:stride, ..., newaxis, i], shared by the
-// shape functions and the kernels of StridedSlice, its gradient and TensorStridedSliceUpdate.
+// Index arithmetic of NumPy's extended slices, x[begin:end:stride, ..., newaxis, i]. Shared by the
+// shape functions and kernels of StridedSlice, its gradient, and the ops that replace a slice of a
+// tensor or of a variable.
 #ifndef GRADFLOW_OPS_ARRAY_STRIDED_SLICE_H_
 #define GRADFLOW_OPS_ARRAY_STRIDED_SLICE_H_
 
@@ -21,16 +22,16 @@ namespace gradflow::strided_slice {
 struct StridedSliceMasks {
   // Starts at the first element in the direction of the stride, ignoring `begin`.
   int64_t begin = 0;
-  // Ends after the last element, ignoring `end`.
+  // Ends after the last element in the direction of the stride, ignoring `end`.
   int64_t end = 0;
-  // Selects all of the dimensions that the other entries do not index. At most one bit.
+  // Selects all dimensions that the other entries do not index. Has at most one bit.
   int64_t ellipsis = 0;
-  // Inserts a dimension of size 1, without indexing a dimension of the input.
+  // Inserts a dimension of size 1. Does not index a dimension of the input.
   int64_t new_axis = 0;
-  // Selects the one index `begin` and removes the dimension.
+  // Selects the single index `begin` and removes the dimension.
   int64_t shrink_axis = 0;
 
-  // Reads the attributes of a node: of a ShapeContext or a KernelConstruction.
+  // Reads the attributes of a node. Source is ShapeContext or KernelConstruction.
   template <typename Source>
   absl::Status Read(const Source& source) {
     absl::Status status;
@@ -43,7 +44,7 @@ struct StridedSliceMasks {
   }
 };
 
-// The entries. During shape inference any of the three vectors may be unknown.
+// The entries. A shape function may not know all three vectors.
 struct StridedSliceEntries {
   int count = 0;
   std::optional<absl::Span<const int64_t>> begin;
@@ -52,29 +53,29 @@ struct StridedSliceEntries {
 };
 
 struct StridedSlicePlan {
-  // For each dimension of the input, the first index, the stride, and the number of elements (-1 if
+  // For each dimension of the input: the first index, the stride, and the number of elements (-1 if
   // unknown).
   DimVector begin;
   DimVector stride;
   DimVector size;
-  // The shape of the result: `size` with dimensions removed and inserted.
+  // The shape of the result: `size` after removing and inserting dimensions.
   DimVector shape;
-  // For each dimension of the result, that of the input; -1 if it is inserted.
+  // For each dimension of the result: the dimension of the input; -1 if the dimension is inserted.
   DimVector source;
 };
 
-// Returns the slice of a shape function whose vectors are inputs `first` to `first` + 2; nothing if
-// the rank of `input` or the number of entries is unknown.
+// Returns the slice whose vectors are inputs `first` to `first` + 2 of a shape function. Returns
+// nullopt if the rank of `input` or the number of entries is unknown.
 absl::StatusOr<std::optional<StridedSlicePlan>> ReadStridedSlice(const ShapeContext& c, int first,
                                                                  const PartialTensorShape& input,
                                                                  const StridedSliceMasks& masks);
-// Returns that of a kernel.
+// Overload for kernels.
 absl::StatusOr<StridedSlicePlan> ReadStridedSlice(const KernelContext& ctx, int first,
                                                   const TensorShape& input,
                                                   const StridedSliceMasks& masks);
 
-// Locates the elements of the slice in a tensor of shape `input`: with a stride for each dimension
-// of the input (LocateSource) or of the result (LocateResult).
+// Locates the elements of the slice in a tensor of shape `input`. LocateSource returns a stride for
+// each dimension of the input, LocateResult for each dimension of the result.
 StridedLoop::Operand LocateSource(const StridedSlicePlan& plan, const TensorShape& input);
 StridedLoop::Operand LocateResult(const StridedSlicePlan& plan, const TensorShape& input);
 
@@ -86,13 +87,14 @@ absl::StatusOr<StridedSlicePlan> PlanStridedSlice(const PartialTensorShape& inpu
 
 // ---- Ops that replace a slice ----
 
-// The shape function of an op whose inputs 1 to 3 select a slice of a tensor of shape `shape`, and
-// whose input 4 are the new elements. Sets the shape of output 0, if there is one.
+// The shape function of an op that replaces a slice of a tensor of shape `shape`. Inputs 1 to 3
+// select the slice, and input 4 has the new elements. Sets the shape of output 0 if the op has an
+// output.
 absl::Status SliceUpdateShape(ShapeContext& c, const PartialTensorShape& shape);
 
-// Adds attributes T and Index, and those of the masks.
-Registry::OpBuilder& AddSliceAttrs(Registry::OpBuilder& op);
-// The documentation of these attributes except T, to be appended to its line.
+// Adds the attributes T and Index and the masks.
+Registry::OpRegistrar& AddSliceAttrs(Registry::OpRegistrar& op);
+// The documentation of these attributes, without T. Append it to the line of T.
 inline constexpr char kSliceAttrsDoc[] = R"(
 Index: The type of the vectors.
 begin_mask: See `StridedSlice`.

@@ -27,7 +27,7 @@ using strided_slice::StridedSlicePlan;
 absl::Status CheckGradient(const PartialTensorShape& dy, const PartialTensorShape& slice) {
   if (dy.IsCompatibleWith(slice)) return absl::OkStatus();
   return errors::InvalidArgument("dy has shape ", dy.DebugString(), ", expected ",
-                                 slice.DebugString(), ", that of the slice");
+                                 slice.DebugString(), ", the shape of the slice");
 }
 
 absl::Status StridedSliceGradShape(ShapeContext& c) {
@@ -84,7 +84,7 @@ class UpdateKernel final : public OpKernel {
     GRADFLOW_RETURN_IF_ERROR(
         CheckBroadcastsTo("value", value.shape(), PartialTensorShape(plan.shape)));
     if (value.dtype() == DT_STRING) {
-      // The slice replaces as many strings, but those may be short.
+      // The slice replaces an equal number of strings, but the old strings may be short.
       const double slice = static_cast<double>(TensorShape(plan.shape).num_elements());
       const double copies = slice / std::max<double>(1, static_cast<double>(value.NumElements()));
       ctx.ExpectStringBytes(static_cast<double>(ctx.input(0).StringBytes()) +
@@ -125,7 +125,8 @@ dy: The gradient of the slice.
 output: The gradient of the tensor: `dy` at the elements of the slice, and zero elsewhere.
 T: The type of `dy`.)",
                             kSliceAttrsDoc)));
-  registry.Kernel("StridedSliceGrad", MakeKernel<StridedSliceGradKernel>);
+  registry.Kernel("StridedSliceGrad", MakeKernel<StridedSliceGradKernel>)
+      .Types("T", AllDataTypes());
 
   AddSliceAttrs(registry.Op("TensorStridedSliceUpdate")
                     .Group("array_ops")
@@ -142,11 +143,11 @@ input: The tensor. It is not changed.
 begin: See `StridedSlice`.
 end: See `StridedSlice`.
 strides: See `StridedSlice`.
-value: The new elements of the slice, to whose shape they are broadcast.
+value: The new elements. They are broadcast to the shape of the slice.
 output: The tensor with the slice replaced.
 T: The type of `input`.)",
                                       kSliceAttrsDoc)));
-  registry.Kernel("TensorStridedSliceUpdate", MakeKernel<UpdateKernel>);
+  registry.Kernel("TensorStridedSliceUpdate", MakeKernel<UpdateKernel>).Types("T", AllDataTypes());
 }
 
 }  // namespace gradflow::strided_slice_update

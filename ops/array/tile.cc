@@ -75,8 +75,8 @@ absl::Status Tile(KernelContext& ctx) {
   GRADFLOW_ASSIGN_OR_RETURN(const DimVector multiples, ctx.Ints(1, "multiples"));
   const TensorShape& input = ctx.input(0).shape();
   GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape tiled, TiledShape(input, multiples));
-  // Splits each dimension in two: over the copies, with stride 0 in the input, and over the
-  // elements of one copy.
+  // Splits each dimension into the copies, which have stride 0 in the input, and the elements of a
+  // copy.
   const DimVector strides = RowMajorStrides(input.dim_sizes());
   DimVector dims;
   DimVector from;
@@ -102,10 +102,11 @@ void Register(Registry& registry) {
 
 input: The tensor.
 multiples: A vector: the number of repetitions along each dimension.
-output: The repeated tensor. Dimension i has `multiples[i]` times the size of that of `input`.
+output: The repeated tensor. Dimension i has `multiples[i]` times the size of dimension i of
+  `input`.
 T: The type of `input`.
 Tmultiples: The type of `multiples`.)");
-  registry.Kernel("Tile", MakeFunctionKernel<Tile>);
+  registry.Kernel("Tile", MakeFunctionKernel<Tile>).Types("T", AllDataTypes());
 }
 
 }  // namespace gradflow::tile

@@ -16,8 +16,8 @@
 namespace gradflow::transpose {
 namespace {
 
-// Returns `perm` if it is a permutation of [0, rank). Unlike axes of other ops, its elements must
-// not be negative.
+// Returns `perm` if it is a permutation of [0, rank). Unlike the axes of other ops, its elements
+// must not be negative.
 absl::StatusOr<std::vector<int>> Permutation(absl::Span<const int64_t> perm, int rank) {
   if (perm.size() != static_cast<size_t>(rank)) {
     return errors::InvalidArgument("perm must have ", rank, " elements, one for each dimension of ",
@@ -154,7 +154,7 @@ perm: A vector: a permutation of the dimensions of `x`.
 y: The tensor whose dimension i is dimension `perm[i]` of `x`.
 T: The type of the tensor.
 Tperm: The type of `perm`.)");
-  registry.Kernel("Transpose", MakeFunctionKernel<Transpose>);
+  registry.Kernel("Transpose", MakeFunctionKernel<Transpose>).Types("T", AllDataTypes());
 
   registry.Op("ConjugateTranspose")
       .Group("array_ops")
@@ -171,7 +171,8 @@ perm: A vector: a permutation of the dimensions of `x`.
 y: The conjugate of the tensor whose dimension i is dimension `perm[i]` of `x`.
 T: The type of the tensor.
 Tperm: The type of `perm`.)");
-  registry.Kernel("ConjugateTranspose", MakeFunctionKernel<ConjugateTranspose>);
+  registry.Kernel("ConjugateTranspose", MakeFunctionKernel<ConjugateTranspose>)
+      .Types("T", AllDataTypes());
 
   registry.Op("InvertPermutation")
       .Group("array_ops")

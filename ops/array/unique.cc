@@ -1,4 +1,4 @@
-// Unique, UniqueWithCounts, with V2 of both, and ListDiff.
+// Unique, UniqueWithCounts, their V2 versions, and ListDiff.
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -18,14 +18,14 @@
 namespace gradflow::unique {
 namespace {
 
-// The slices of a tensor along one dimension: the tensor is [outer, count, inner].
+// The slices of a tensor [outer, count, inner] along one dimension.
 struct Slices {
   int64_t outer = 1;
   int64_t count = 1;
   int64_t inner = 1;
 
   static Slices Of(const TensorShape& shape, int axis) {
-    // The products may overflow. All slices are empty, and equal.
+    // The products may overflow. All slices are empty and therefore equal.
     if (shape.num_elements() == 0) return {0, shape.dim_size(axis), 0};
     Slices slices;
     for (int d = 0; d < shape.dims(); ++d) {
@@ -35,10 +35,10 @@ struct Slices {
   }
 };
 
-// A hash table of slices, by value. It takes memory of the run.
+// A hash table of slices, by value. It is allocated from the memory of the run.
 class SliceTable {
  public:
-  // The slices to look up in. Borrows the tensor.
+  // `tensor` has the slices to look up. Does not copy the tensor.
   SliceTable(const Tensor& tensor, const Slices& slices)
       : tensor_(tensor),
         slices_(slices),
@@ -48,21 +48,22 @@ class SliceTable {
 
   absl::Status Allocate(KernelContext& ctx) {
     int64_t size = 16;
-    // At most half full. No tensor has so many elements that this overflows.
+    // The table is at most half full. No tensor has so many elements that the size overflows.
     while (size / 2 < slices_.count) size *= 2;
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_INT64, {size}, &table_));
     std::fill_n(table_.flat<int64_t>().data(), size, kEmpty);
     return absl::OkStatus();
   }
 
-  // Calls fn(i, found) for each slice i in [0, count) of `other`, which is the table's tensor or a
-  // vector as it is. `found` is the first slice that was inserted and equals slice i; -1 if there
-  // is none. Inserts slice i in that case if `insert` is true, which requires the table's tensor.
+  // Calls fn(i, found) for each slice i in [0, count) of `other`, which is either the table's
+  // tensor or a vector. `found` is the first inserted slice that equals slice i; -1 if there is
+  // none. In that case, inserts slice i if `insert` is true. REQUIRES: if `insert` is true, `other`
+  // is the table's tensor
   template <typename F>
   absl::Status FindAll(const KernelContext& ctx, const Tensor& other, int64_t count, bool insert,
                        const F& fn) {
-    // Slots are in no order in memory: those of a batch are fetched before one of them is read,
-    // then the slices that they name.
+    // Slots are visited in random order. First prefetches the slots of a batch, then the slices
+    // that they refer to.
     constexpr int64_t kBatch = 64;
     const absl::Span<const int64_t> table = table_.span<int64_t>();
     const size_t mask = table.size() - 1;
@@ -90,7 +91,8 @@ class SliceTable {
     const size_t mask = table.size() - 1;
     for (size_t at = hash & mask;; at = (at + 1) & mask) {
       if (table[at] == kEmpty) {
-        // A slice with NaN equals none, not itself either. Such slices would only be searched.
+        // A slice with NaN does not equal any slice, not even itself. Inserting it would only slow
+        // down searches.
         if (insert && Equal(i, other, i)) table[at] = i;
         return -1;
       }
@@ -98,14 +100,14 @@ class SliceTable {
     }
   }
 
-  // Fetches the first element of a slice of the table's tensor.
+  // Prefetches the first element of a slice of the table's tensor.
   void FetchSlice(int64_t i) const {
     if (i == kEmpty) return;
     const auto* const elements = static_cast<const char*>(tensor_.raw_data());
     __builtin_prefetch(elements + i * slices_.inner * element_size_);
   }
 
-  // Vectors may be of any length: their only outer index is 0.
+  // A vector `other` may have any length, because its only outer index is 0.
   size_t Hash(const Tensor& other, int64_t i) const {
     size_t hash = 0;
     for (int64_t o = 0; o < slices_.outer; ++o) {
@@ -134,11 +136,11 @@ class SliceTable {
   const Slices slices_;
   const ElementEquality equality_;
   const int64_t element_size_;
-  // Indices of slices, in the order of their hashes; its size is a power of two.
+  // Indices of slices, ordered by hash. The size is a power of two.
   Tensor table_;
 };
 
-// Copies the slices of `input` for which pick(i) is true to `output`, in order.
+// Copies the slices of `input` that satisfy pick(i) to `output`, in order.
 template <typename Pick>
 void CopySlices(const RunContext& run, const Tensor& input, const Slices& slices,
                 int64_t output_count, const Pick& pick, Tensor* output) {
@@ -184,7 +186,7 @@ absl::Status UniqueShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// Returns the dimension that `axis`, of at most one element, names.
+// Returns the dimension that `axis` selects. `axis` has at most one element.
 absl::StatusOr<int> UniqueAxis(const PartialTensorShape& x, absl::Span<const int64_t> axis) {
   if (axis.size() > 1) {
     return errors::InvalidArgument("axis must have at most one element, but has ", axis.size());
@@ -223,7 +225,8 @@ absl::Status UniqueAlong(KernelContext& ctx, int axis) {
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(1, {slices.count}, &idx));
   SliceTable table(x, slices);
   GRADFLOW_RETURN_IF_ERROR(table.Allocate(ctx));
-  // The index of each slice among the unique ones, which are numbered by their first appearance.
+  // The index of each slice among the unique slices, which are numbered in the order of first
+  // appearance.
   const IndexReader ids(*idx);
   int64_t unique = 0;
   GRADFLOW_RETURN_IF_ERROR(table.FindAll(
@@ -312,7 +315,7 @@ void Register(Registry& registry) {
       .Shape(UniqueShape)
       .Doc(R"(Returns the distinct elements of a vector.
 
--0 equals 0, and no NaN equals another.
+-0 equals 0. NaN equals nothing.
 
 x: The vector.
 y: Its distinct elements, in the order of their first appearance.
@@ -332,7 +335,7 @@ out_idx: The type of `idx`.)");
       .Shape(UniqueShape)
       .Doc(R"(Returns the distinct elements of a vector, and how often each appears.
 
--0 equals 0, and no NaN equals another.
+-0 equals 0. NaN equals nothing.
 
 x: The vector.
 y: Its distinct elements, in the order of their first appearance.
@@ -354,11 +357,11 @@ out_idx: The type of `idx` and `count`.)");
       .Shape(UniqueV2Shape)
       .Doc(R"(Returns the distinct slices of a tensor along one dimension.
 
--0 equals 0, and no NaN equals another.
+-0 equals 0. NaN equals nothing.
 
 x: The tensor.
-axis: A vector of one element, the dimension, or of none if `x` is a vector. Negative values count
-  from the end.
+axis: A vector with one element: the dimension. May be empty if `x` is a vector. Negative values
+  count from the end.
 y: The distinct slices, in the order of their first appearance.
 idx: The index in `y` of each slice of `x`.
 T: The type of `x`.
@@ -380,11 +383,11 @@ out_idx: The type of `idx`.)");
       .Doc(
           R"(Returns the distinct slices of a tensor along one dimension, and how often each appears.
 
--0 equals 0, and no NaN equals another.
+-0 equals 0. NaN equals nothing.
 
 x: The tensor.
-axis: A vector of one element, the dimension, or of none if `x` is a vector. Negative values count
-  from the end.
+axis: A vector with one element: the dimension. May be empty if `x` is a vector. Negative values
+  count from the end.
 y: The distinct slices, in the order of their first appearance.
 idx: The index in `y` of each slice of `x`.
 count: The number of appearances of each slice of `y`.
@@ -403,9 +406,9 @@ out_idx: The type of `idx` and `count`.)");
       .Attr("T: type")
       .Attr("out_idx: {int32, int64} = DT_INT32")
       .Shape(ListDiffShape)
-      .Doc(R"(Returns the elements of a vector that another does not contain.
+      .Doc(R"(Returns the elements of a vector that another vector does not contain.
 
--0 equals 0, and no NaN equals another.
+-0 equals 0. NaN equals nothing.
 
 x: The vector of elements to keep.
 y: The vector of elements to remove.

@@ -26,7 +26,7 @@ bool IsTrue(const StorageType<Storage, Id>& value) {
   return value.value != 0;
 }
 
-// Integers of one size share an instantiation.
+// Integers of the same size share an instantiation.
 template <typename T>
 using Stored = WrappingType<T>;
 
@@ -38,7 +38,7 @@ absl::Status Where(KernelContext& ctx) {
   if (shape.dims() == 0) return errors::InvalidArgument("input must not be a scalar");
   const T* values = static_cast<const T*>(input.raw_data());
   const int64_t size = input.NumElements();
-  // Counts the elements of each block, which gives where its indices begin.
+  // Counts the elements of each block. The counts determine where the indices of a block begin.
   Tensor starts;
   const int64_t blocks = NumBlocks(size, kBlock);
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_INT64, {blocks}, &starts));
@@ -48,7 +48,7 @@ absl::Status Where(KernelContext& ctx) {
     for (int64_t i = begin; i < end; ++i) count += IsTrue(values[i]) ? 1 : 0;
     counts[begin / kBlock] = count;
   });
-  // Counts of blocks that were skipped are not valid.
+  // The counts of skipped blocks are not valid.
   if (ctx.ShouldStop()) return absl::CancelledError("the run is stopped");
   int64_t total = 0;
   for (int64_t& count : counts) total += std::exchange(count, total);

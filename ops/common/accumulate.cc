@@ -8,8 +8,8 @@
 namespace gradflow {
 namespace {
 
-// The stored type of elements of type T: types with the same one share an instantiation, except for
-// order, where signed and unsigned integers differ.
+// The type that accumulates elements of type T. Signed and unsigned integers of the same width
+// share an instantiation, except for operations that depend on the sign.
 template <Accumulation A, typename T>
 using Stored = std::conditional_t<A == Accumulation::kMin || A == Accumulation::kMax ||
                                       A == Accumulation::kDiv,
@@ -32,7 +32,7 @@ T Accumulated(T to, T from) {
     return static_cast<T>(static_cast<Wide>(to) * static_cast<Wide>(from));
   } else if constexpr (A == Accumulation::kDiv) {
     if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
-      // The quotient of the least integer and -1 wraps around.
+      // The quotient of the smallest integer and -1 wraps around.
       if (from == -1) return static_cast<T>(-static_cast<std::make_unsigned_t<T>>(to));
     }
     return static_cast<T>(static_cast<C>(to) / static_cast<C>(from));
@@ -103,7 +103,7 @@ AccumulateFn FindAccumulation(Accumulation accumulation, DataType dtype) {
 DataTypeVector AccumulationTypes(Accumulation accumulation) {
   DataTypeVector types;
   for (const DataType dtype : AllDataTypes()) {
-    if (dtype == DT_BOOL || dtype == DT_STRING || !DataTypeCanBeTensor(dtype)) continue;
+    if (dtype == DT_BOOL || !DataTypeIsPlainBytes(dtype)) continue;
     if (FindAccumulation(accumulation, dtype) != nullptr) types.push_back(dtype);
   }
   return types;

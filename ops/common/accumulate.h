@@ -1,4 +1,4 @@
-// Accumulates elements of one tensor into another, for scatter ops and their gradients.
+// Accumulation of one tensor's elements into another tensor, for scatter ops and their gradients.
 #ifndef GRADFLOW_OPS_COMMON_ACCUMULATE_H_
 #define GRADFLOW_OPS_COMMON_ACCUMULATE_H_
 
@@ -12,18 +12,20 @@
 
 namespace gradflow {
 
-// The function that combines an element `to` of the result with an element `from`.
+// The operation that combines an element `to` of the result with an element `from`.
 enum class Accumulation {
-  // from
+  // The result is `from`.
   kUpdate,
-  // to + from; the disjunction of bools, the concatenation of strings. Integers wrap around.
+  // to + from. Bools are combined with "or", strings are concatenated. Integers wrap around, here
+  // and in kSub and kMul.
   kAdd,
-  // to - from; of bools, whether they differ.
+  // to - from. For bools: true if they differ.
   kSub,
+  // to * from
   kMul,
-  // Integers are truncated towards 0. REQUIRES: no divisor is 0
+  // to / from. Integer quotients are truncated towards 0. REQUIRES: no integer divisor is 0
   kDiv,
-  // The lesser or greater; `to` if either is NaN.
+  // The smaller or larger element; `to` if either is NaN.
   kMin,
   kMax,
 };
@@ -32,13 +34,14 @@ enum class Accumulation {
 using AccumulateFn = void (*)(void* to, int64_t to_stride, const void* from, int64_t from_stride,
                               int64_t n);
 
-// Returns null if the type has no such accumulation.
+// Returns the function for elements of a type, or null if the type does not support the
+// accumulation.
 AccumulateFn FindAccumulation(Accumulation accumulation, DataType dtype);
-// Returns the types of an accumulation except bool and string.
+// Returns the types that support an accumulation, without bool and string.
 DataTypeVector AccumulationTypes(Accumulation accumulation);
 
-// Accumulates a block of shape `dims` of `source`, where `from` locates its elements, into
-// `target`, where `to` does. REQUIRES: as of CopyStrided, and the type has the accumulation `fn`
+// Accumulates a block of shape `dims`. `from` locates the block in `source`, `to` in `target`.
+// REQUIRES: the conditions of CopyStrided hold, and the type supports the accumulation `fn`
 void AccumulateStrided(const RunContext& run, AccumulateFn fn, absl::Span<const int64_t> dims,
                        const Tensor& source, StridedLoop::Operand from, Tensor* target,
                        StridedLoop::Operand to);

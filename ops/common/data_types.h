@@ -1,4 +1,4 @@
-// Element types as lists at run time, for kernels that serve several types.
+// Lists of element types at run time, for kernels that support several types.
 #ifndef GRADFLOW_OPS_COMMON_DATA_TYPES_H_
 #define GRADFLOW_OPS_COMMON_DATA_TYPES_H_
 

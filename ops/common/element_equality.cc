@@ -22,7 +22,7 @@ bool Equal(const void* a, int64_t i, const void* b, int64_t j) {
   }
 }
 
-// absl::Hash is that of -0 for 0.
+// absl::Hash gives 0 and -0 the same hash.
 template <typename T>
 size_t Hash(const void* a, int64_t i) {
   const T& x = static_cast<const T*>(a)[i];
@@ -46,7 +46,9 @@ ElementEquality FindElementEquality(DataType dtype) {
   };
   if (DispatchType(Floats(), dtype, find)) return found;
   DispatchElement(dtype, [&](auto tag) {
-    if constexpr (!std::is_same_v<typename decltype(tag)::type, Bytes16>) find(tag);
+    using E = typename decltype(tag)::type;
+    constexpr bool kIsString = std::is_same_v<E, tstring>;
+    if constexpr (!std::is_same_v<E, Bytes16> && kIsObject<E> == kIsString) find(tag);
   });
   return found;
 }

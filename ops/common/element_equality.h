@@ -1,4 +1,4 @@
-// Equality and hashes of the elements of tensors of any type, for ops that look elements up.
+// Equality and hashes of tensor elements of any type, for ops that look up elements.
 #ifndef GRADFLOW_OPS_COMMON_ELEMENT_EQUALITY_H_
 #define GRADFLOW_OPS_COMMON_ELEMENT_EQUALITY_H_
 
@@ -9,17 +9,17 @@
 
 namespace gradflow {
 
-// Equality as of operator==: -0 equals 0, and NaN equals nothing. Elements of types without
-// arithmetic are equal if their bits are.
+// Compares like operator==: -0 equals 0, and NaN equals nothing. Elements of types without
+// arithmetic are equal if their bits are equal.
 struct ElementEquality {
-  // Element i of the elements from `a` on, and element j of those from `b` on.
+  // Compares element i of the array `a` with element j of the array `b`.
   bool (*equal)(const void* a, int64_t i, const void* b, int64_t j);
-  // Returns a hash of element i. Equal elements have the same. Hashes differ between processes, so
-  // that no input can have many collisions.
+  // Returns a hash of element i. Equal elements have equal hashes. Hashes differ between processes,
+  // so that no input can be constructed to have many collisions.
   size_t (*hash)(const void* a, int64_t i);
 };
 
-// Returns the functions for any type that tensors can have.
+// Returns the functions for any type except resource and variant.
 ElementEquality FindElementEquality(DataType dtype);
 
 }  // namespace gradflow

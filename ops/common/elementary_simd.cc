@@ -1,6 +1,6 @@
 #include "gradflow/ops/common/elementary_simd.h"
 
-// Highway's own macros would come too early: simd-inl.h disables targets before it includes them.
+// Included before Highway: simd-inl.h disables targets before it includes these headers.
 #if defined(__x86_64__)
 #include <immintrin.h>
 #elif defined(__aarch64__)
@@ -10,12 +10,12 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gradflow/ops/common/elementary_simd.cc"
 #include "gradflow/ops/common/simd-inl.h"
-// After it.
+// Included after simd-inl.h, which defines the vector types.
 #include "gradflow/ops/common/exp_log-inl.h"
 
 #ifndef GRADFLOW_SLEEF_FUNCTIONS
 // clang-format off
-// The functions of SLEEF by bound of error, in the order of the enums.
+// SLEEF's functions and their error bounds, in the order of the enums.
 #define GRADFLOW_SLEEF_FUNCTIONS(X)                                                              \
   X(acos, u10) X(acosh, u10) X(asin, u10) X(asinh, u10) X(atan, u10) X(atanh, u10) X(cos, u10)  \
   X(cosh, u10) X(erf, u10) X(erfc, u15) X(exp, u10) X(expm1, u10) X(lgamma, u10) X(log, u10)    \
@@ -26,8 +26,8 @@
 #define GRADFLOW_SLEEF_NAME(name, lanes, bound, target) \
   GRADFLOW_SLEEF_JOIN(name, lanes, bound, target)
 
-// Declared here, once: SLEEF's header declares those of the instruction sets that the whole file is
-// compiled for.
+// Declared here, because SLEEF's header declares only the functions for the instruction sets that
+// the whole file is compiled for.
 extern "C" {
 #define GRADFLOW_DECLARE(name, bound)                  \
   float Sleef_cinz_##name##f1_##bound##purec(float x); \
@@ -77,8 +77,8 @@ GRADFLOW_SLEEF_FUNCTIONS2(GRADFLOW_DECLARE)
 #undef GRADFLOW_SLEEF_DOUBLES
 #undef GRADFLOW_SLEEF_TARGET
 #undef GRADFLOW_SLEEF_BYTES
-// clang passes vectors of over 128 bits as the options of the file say, even within a function of
-// another target: not in the registers where SLEEF looks for them.
+// clang passes vectors of more than 128 bits according to the compiler flags of the file, even
+// within a function for another target. SLEEF expects them in other registers.
 #if !defined(__clang__) && (HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL)
 #define GRADFLOW_SLEEF_FLOATS f16
 #define GRADFLOW_SLEEF_DOUBLES d8
@@ -111,7 +111,7 @@ HWY_BEFORE_NAMESPACE();
 namespace gradflow {
 namespace HWY_NAMESPACE {
 
-// Vectors as SLEEF's functions take them.
+// Vector types of SLEEF's functions.
 template <typename T>
 struct Sleef {
 #if GRADFLOW_SLEEF_BYTES > 0
@@ -142,7 +142,7 @@ constexpr Sleef<double>::Function2 kDoubleFunctions2[] = {
 #undef GRADFLOW_FLOATS
 #undef GRADFLOW_DOUBLES
 
-// A vector of the last n elements, and a repeated one.
+// A vector of the last n elements. The remaining lanes repeat the first of these elements.
 template <typename T, int64_t kLanes = Sleef<T>::kLanes>
 struct Last {
   alignas(64) T values[kLanes];
@@ -174,7 +174,7 @@ HWY_INLINE void Apply2(typename Sleef<T>::Function2 f, const T* x, const T* y, T
   for (int64_t k = 0; i + k < n; ++k) z[i + k] = last.values[k];
 }
 
-// Applies a function of this folder.
+// Applies a function of exp_log-inl.h.
 template <class F>
 HWY_INLINE void ApplyOwn(const F& f, const float* x, float* y, int64_t n) {
   const Full d;
@@ -233,8 +233,9 @@ HWY_EXPORT(ApplyDoubles2);
 
 namespace {
 
-// Elements where SLEEF 3.5.1 is wrong: a range of |x|, or of x if it is signed, which excludes its
-// bounds, and what to compute there. Infinities are right.
+// A range of arguments with wrong results of SLEEF 3.5.1, and the function to use instead. The
+// range excludes its bounds. It is a range of x if `is_signed` is true, otherwise a range of |x|.
+// SLEEF's results for infinities are right.
 struct Fault {
   Elementary function;
   bool is_signed;
@@ -252,13 +253,14 @@ double AsinhOfLarge(double x) { return std::copysign(LogOfDouble(std::abs(x)), x
 double Sinh(double x) { return Sleef_cinz_sinhd1_u10purec(x); }
 double Cosh(double x) { return Sleef_cinz_coshd1_u10purec(x); }
 double LgammaOfLarge(double x) { return Sleef_cinz_lgammad1_u10purec(x); }
-// e^|x| overflows before its half does, which is e^709 / 2 times e^(|x| - 709).
+// Returns e^|x| / 2, which is cosh(x) for large |x|. e^|x| may overflow although its half does not.
+// The half is therefore computed as (e^709 / 2) * e^(|x| - 709).
 double CoshOfLarge(double x) {
   return 0x1.d422d2be5dc9bp+1021 * Sleef_cinz_expd1_u10purec(std::abs(x) - 709);
 }
 double SinhOfLarge(double x) { return std::copysign(CoshOfLarge(x), x); }
 
-// Ranges in which float is computed in double.
+// Floats in these ranges are computed in double.
 constexpr Fault kFloatFaults[] = {
     {Elementary::kAcosh, true, 1e18, kInfinite, LogOfDouble},
     {Elementary::kAsinh, false, 1e18, kInfinite, AsinhOfLarge},
@@ -276,8 +278,8 @@ constexpr Fault kDoubleFaults[] = {
     {Elementary::kLgamma, true, -kInfinite, 0, LogGamma},
 };
 
-// Calls apply(x, y, n) for parts of the arrays that stay in the L1 cache, and corrects
-// what the faults of f say.
+// Calls apply(x, y, n) and corrects the results of `f` in the ranges of `faults`. If there are such
+// ranges, `apply` is called for parts of the arrays that stay in the L1 cache.
 template <typename T, size_t kFaults, typename F>
 void ApplyAndCorrect(Elementary f, const Fault (&faults)[kFaults], const T* x, T* y, int64_t n,
                      F apply) {

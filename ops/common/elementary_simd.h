@@ -1,12 +1,12 @@
-// Elementary functions over contiguous elements: the same bits on every processor, whatever its
-// vectors, and wherever in an array an element is. Exp, Expm1, Log and Log1p of floats are computed
-// by exp_log-inl.h, the others by SLEEF's deterministic functions. Only Lgamma of negative numbers
-// may have other bits on other processors: the C library computes it.
+// Elementary functions over contiguous elements. Results have the same bits on every processor, for
+// all vector sizes and all positions in the array. exp_log-inl.h computes Exp, Expm1, Log and Log1p
+// of floats; SLEEF's deterministic functions compute the rest. The exception is Lgamma of negative
+// numbers: the C library computes it, and its bits may differ between processors.
 //
-// Results are within 1 unit in the last place (ulp) of the exact ones; Expm1 and Log1p of floats
-// within 1.1; Erf, Erfc and Lgamma within 2, Cosh and Sinh too near their overflow. Lgamma of
-// negative doubles is within 5. Results near and below the smallest normal number may be off by
-// another ulp.
+// Most results are within 1 unit in the last place (ulp) of the exact result. Expm1 and Log1p of
+// floats are within 1.1 ulps; Erf, Erfc, Lgamma, and Cosh and Sinh near their overflow are within 2
+// ulps; Lgamma of negative doubles is within 5 ulps. The error can be 1 ulp larger near and below
+// the smallest normal number.
 //
 //   ApplyElementary(Elementary::kExp, x, y, n);
 #ifndef GRADFLOW_OPS_COMMON_ELEMENTARY_SIMD_H_
@@ -38,14 +38,14 @@ enum class Elementary {
   kTanh,
 };
 
-// Set y[i] = f(x[i]) for i < n. `y` may be `x`.
+// Sets y[i] = f(x[i]) for i < n. `y` may be `x`.
 void ApplyElementary(Elementary f, const float* x, float* y, int64_t n);
 void ApplyElementary(Elementary f, const double* x, double* y, int64_t n);
 
 // kAtan2 is the angle of the point (y, x); kPow is x to the power of y.
 enum class Elementary2 { kAtan2, kPow };
 
-// Set z[i] = f(x[i], y[i]) for i < n. `z` may be `x` or `y`.
+// Sets z[i] = f(x[i], y[i]) for i < n. `z` may be `x` or `y`.
 void ApplyElementary(Elementary2 f, const float* x, const float* y, float* z, int64_t n);
 void ApplyElementary(Elementary2 f, const double* x, const double* y, double* z, int64_t n);
 

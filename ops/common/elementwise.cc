@@ -23,9 +23,9 @@ namespace {
 using LoopRef =
     absl::FunctionRef<void(const void* const* x, const int64_t* strides, void* out, int64_t n)>;
 
-// Up to this number, elements are always one block, which skips computing the block size.
+// Up to this number of elements, a loop runs as one block without computing the block size.
 constexpr int64_t kFew = 256;
-// Each scratch buffer of a chunk; together they stay in the L1 cache.
+// The size of each scratch buffer of a chunk. All buffers together fit the L1 cache.
 constexpr int64_t kBufferBytes = 4096;
 static_assert(kElementwiseChunk * static_cast<int64_t>(sizeof(float)) <= kBufferBytes);
 
@@ -44,17 +44,17 @@ std::optional<ElementType> Float16Type(DataType dtype) {
   return std::nullopt;
 }
 
-// An input or the output: where it is, and how the loop sees it.
-struct Operand {
+// An input or the output.
+struct LoopOperand {
   char* data;
-  // Bytes of an element in memory.
+  // The size of an element in memory, in bytes.
   int64_t size;
-  // The type that is converted from or to float.
+  // The 16-bit type if elements are converted from or to float.
   std::optional<ElementType> float16;
 };
 
-// Copies `rows` rows of n elements, which are `row_stride` elements apart in `from`. In a row the
-// stride is 1 or 0.
+// Copies `rows` rows of n elements. Rows are `row_stride` elements apart in `from`. `stride`, the
+// distance between the elements of a row, is 1 or 0.
 template <typename E>
 void GatherRowsOf(const E* from, int64_t row_stride, int64_t stride, int64_t rows, int64_t n,
                   E* to) {
@@ -105,7 +105,7 @@ class Elementwise {
 
   absl::Status Run(KernelContext& ctx, absl::Span<const int> sizes, Pairing pairing) {
     num_inputs_ = static_cast<int>(sizes.size());
-    // The common case, without a copy of the shape.
+    // The common case of equal shapes needs no copy of the shape.
     bool same_shape = true;
     for (int k = 0; k < num_inputs_; ++k) {
       GRADFLOW_RETURN_IF_ERROR(AddInput(ctx, k, sizes[k]));
@@ -136,7 +136,7 @@ class Elementwise {
 
   absl::Status AddInput(const KernelContext& ctx, int k, int loop_size) {
     const Tensor& x = ctx.input(k);
-    Operand& operand = inputs_[k];
+    LoopOperand& operand = inputs_[k];
     operand.data = static_cast<char*>(const_cast<void*>(x.raw_data()));
     operand.size = ElementSize(x.dtype());
     operand.float16 = Float16Type(x.dtype());
@@ -164,8 +164,8 @@ class Elementwise {
     return absl::OkStatus();
   }
 
-  // Allocates the output or takes an input that is not broadcast: each of its elements is read
-  // before it is overwritten.
+  // Allocates the output, or reuses an input that is not broadcast. The loop reads each element of
+  // such an input before it overwrites the element.
   absl::Status AllocateOutput(KernelContext& ctx, const TensorShape& shape) {
     int reused = 0;
     for (int k = num_inputs_; k-- > 0;) {
@@ -187,7 +187,7 @@ class Elementwise {
     largest_ = std::max(largest_, loop_size);
     bool over_input = false;
     for (int k = 0; k < num_inputs_; ++k) over_input |= inputs_[k].data == out_.data;
-    // Loops that compute more than they store do not wait for the lines that a store reads first.
+    // A plain store first reads its cache line. More expensive arithmetic hides this time.
     constexpr double kMaxNanoseconds = 2;
     non_temporal_ = plain_ && nanoseconds_ <= kMaxNanoseconds &&
                     ShouldUseNonTemporalStores(out_.data, over_input, num_elements_ * out_.size);
@@ -238,19 +238,19 @@ class Elementwise {
         EndOfBlock());
   }
 
-  // Called by a thread after it has written a block of the output.
+  // A thread calls this function after it has written a block of the output.
   using BlockFunction = void (*)();
   BlockFunction EndOfBlock() const {
     return non_temporal_ ? +[] { hwy::FlushStream(); } : nullptr;
   }
 
-  // Computes many short rows at once: gathers those of the operands that are broadcast.
+  // Computes many short rows at once. Gathers the rows of broadcast operands.
   void RunShortRows(const KernelContext& ctx, const StridedLoop& loop) const {
     const int last = static_cast<int>(loop.dims().size()) - 1;
     const int64_t row = loop.dims()[last];
     const int64_t chunk_rows = std::max<int64_t>(1, chunk_ / row);
-    // A loop over segments of up to chunk_rows rows; the last operand is the number of the row in
-    // its dimension.
+    // A loop over segments of up to chunk_rows rows. The offset of the last operand is the first
+    // row of the segment, counted within the innermost dimension of rows.
     DimVector dims(loop.dims().begin(), loop.dims().end() - 1);
     const int64_t rows = dims.back();
     dims.back() = NumBlocks(rows, chunk_rows);
@@ -268,7 +268,8 @@ class Elementwise {
         ctx.run(), nanoseconds_ * static_cast<double>(segment_rows * row),
         [&](const int64_t* offsets, int64_t n) {
           Buffer buffers[kMaxElementwiseInputs];
-          // The repeated rows that the buffers hold, and how many.
+          // The row that each buffer holds copies of (null if there is none), and the number of the
+          // copies.
           const char* repeated[kMaxElementwiseInputs] = {};
           int64_t repeated_rows[kMaxElementwiseInputs] = {};
           for (int64_t s = 0; s < n; ++s) {
@@ -277,7 +278,7 @@ class Elementwise {
             const char* x[kMaxElementwiseInputs] = {};
             int64_t strides[kMaxElementwiseInputs];
             for (int k = 0; k < num_inputs_; ++k) {
-              const Operand& input = inputs_[k];
+              const LoopOperand& input = inputs_[k];
               const char* const from = input.data + offset(k + 1) * input.size;
               const int64_t row_stride = loop.operand(k + 1).strides[last - 1];
               const int64_t stride = loop.inner_stride(k + 1);
@@ -296,7 +297,7 @@ class Elementwise {
         EndOfBlock());
   }
 
-  // Computes n elements from element `begin` of the output on.
+  // Computes n elements of the output, starting at element `begin`.
   void RunPiece(const char* const* x, const int64_t* strides, int64_t begin, int64_t n) const {
     char* const out = out_.data + begin * out_.size;
     const void* pointers[kMaxElementwiseInputs] = {};
@@ -309,7 +310,7 @@ class Elementwise {
     for (int64_t i = 0; i < n; i += chunk_) {
       const int64_t count = std::min(chunk_, n - i);
       for (int k = 0; k < num_inputs_; ++k) {
-        const Operand& input = inputs_[k];
+        const LoopOperand& input = inputs_[k];
         const char* const from = x[k] + i * strides[k] * input.size;
         pointers[k] = from;
         if (!input.float16.has_value()) continue;
@@ -333,17 +334,17 @@ class Elementwise {
   const LoopRef loop_;
   const double nanoseconds_;
   int num_inputs_ = 0;
-  std::array<Operand, kMaxElementwiseInputs> inputs_;
-  Operand out_;
+  std::array<LoopOperand, kMaxElementwiseInputs> inputs_;
+  LoopOperand out_;
   int64_t num_elements_ = 0;
-  // The bytes of the largest element that the loop sees, and the elements of a chunk.
+  // The size in bytes of the largest element of the loop, and the number of elements in a chunk.
   int64_t largest_ = 1;
   int64_t chunk_ = 0;
-  // True if elements are bytes, not strings.
+  // True if elements are plain bytes, not strings.
   bool plain_ = true;
   // True if 16-bit floats are converted.
   bool converts_ = false;
-  // True if the loop takes 16-bit floats as they are.
+  // True if the loop takes unconverted 16-bit floats.
   bool moves_float16_ = false;
   bool non_temporal_ = false;
 };
@@ -374,8 +375,8 @@ class ElementwiseKernel final : public OpKernel, public StepKernel {
   StepOp step_op() const override {
     if (!is_float_) return StepOp::kOther;
     if (loop_ == AddFloats) return StepOp::kAdd;
-    if (loop_ == RectifyFloats) return StepOp::kRelu;
-    return loop_ == Rectify6Floats ? StepOp::kRelu6 : StepOp::kOther;
+    if (loop_ == ReluFloats) return StepOp::kRelu;
+    return loop_ == Relu6Floats ? StepOp::kRelu6 : StepOp::kOther;
   }
   std::unique_ptr<FusedStep> MakeStep(const RunContext&, absl::Span<const Tensor> inputs, int input,
                                       const TensorShape& shape) const override {
@@ -400,11 +401,21 @@ class ElementwiseKernel final : public OpKernel, public StepKernel {
   }
 
  private:
-  // Computes few elements of kInputs inputs of the same shape. Elementwise, whose preparations take
-  // longer than the loop over a scalar, does the same. Returns false for other inputs.
+  // Computes up to kFew elements of kInputs inputs that have the same shape, or of an input and a
+  // single element, which is repeated. Returns false for other inputs. Elementwise gives the same
+  // results, but its preparations take longer than the loop over a scalar.
   template <int kInputs>
   bool ComputeFew(KernelContext& ctx, absl::Status* status) const {
-    const TensorShape& shape = ctx.input(0).shape();
+    // The input that has the shape of the output.
+    int full = 0;
+    if (kInputs == 2 && ctx.input(1).shape() != ctx.input(0).shape()) {
+      const auto repeats = [&](int k, int other) {
+        return ctx.input(k).NumElements() == 1 && ctx.input(k).dims() <= ctx.input(other).dims();
+      };
+      full = repeats(0, 1) ? 1 : 0;
+      if (pairing_ == Pairing::kInOrder || (full == 0 && !repeats(1, 0))) return false;
+    }
+    const TensorShape& shape = ctx.input(full).shape();
     const int64_t n = shape.num_elements();
     if (n > kFew) return false;
     const void* x[kInputs];
@@ -412,10 +423,12 @@ class ElementwiseKernel final : public OpKernel, public StepKernel {
     int reused = 0;
     for (int k = kInputs; k-- > 0;) {
       const Tensor& input = ctx.input(k);
-      if (input.dtype() != types_[k] || (k > 0 && input.shape() != shape)) return false;
+      if (input.dtype() != types_[k]) return false;
       x[k] = input.raw_data();
-      strides[k] = 1;
-      if (types_[k] == ctx.expected_output_dtype(0) && input.CanBeReused()) reused = k;
+      strides[k] = k == full || input.NumElements() == n ? 1 : 0;
+      if (types_[k] == ctx.expected_output_dtype(0) && strides[k] == 1 && input.CanBeReused()) {
+        reused = k;
+      }
     }
     Tensor* output = nullptr;
     *status = ctx.ForwardInputOrAllocateOutput(reused, 0, shape, &output);
@@ -429,9 +442,9 @@ class ElementwiseKernel final : public OpKernel, public StepKernel {
   const size_t num_inputs_;
   const double nanoseconds_;
   const Pairing pairing_;
-  // All inputs and the output are.
+  // True if all inputs and the output are float.
   bool is_float_ = false;
-  // The loop takes all elements as they are.
+  // True if the loop takes all elements without conversion.
   bool is_plain_ = false;
 };
 

@@ -1,15 +1,15 @@
-// Elementwise loops: Unary() and Binary() apply a function to each element of their inputs.
+// Elementwise loops. Unary() and Binary() apply a function to each element of their inputs.
 //
 //   absl::Status Double(KernelContext& ctx) {
 //     return Unary<float>(ctx, [](float x) { return x * 2; });
 //   }
 //
 // Inputs are broadcast as in NumPy. The loops process fixed blocks in parallel, compute in place if
-// nothing else reads an input, and write large outputs with non-temporal stores. The bits of a
-// result depend on its operands alone, not on its position.
+// nothing else reads an input, and write large outputs with non-temporal stores. The bits of an
+// output element depend only on its operands, not on its position.
 //
-// An op of many types is a functor with a template operator(). The Register functions instantiate
-// it for each type:
+// An op that supports many types is a functor with a template operator(). The Register functions
+// instantiate it for each type:
 //
 //   struct Subtract {
 //     template <typename T>
@@ -17,8 +17,8 @@
 //   };
 //   RegisterBinaryKernels<Subtract, WrappingType>(registry, "Sub", NumberTypes());
 //
-// half and bfloat16 are computed in float and rounded once. They share the loop of float: their
-// elements are converted in chunks that fit the L1 cache.
+// half and bfloat16 are computed in float and rounded once. They use the float loop: their elements
+// are converted to float in chunks that fit the L1 cache.
 #ifndef GRADFLOW_OPS_COMMON_ELEMENTWISE_H_
 #define GRADFLOW_OPS_COMMON_ELEMENTWISE_H_
 
@@ -36,8 +36,8 @@
 #include "gradflow/core/registry.h"
 #include "gradflow/core/types.h"
 
-// Marks a loop that reads a[i] and writes b[i], so that gcc vectorizes it. REQUIRES: the arrays a
-// and b are equal or disjoint
+// Marks a loop that reads a[i] and writes b[i], so that gcc vectorizes it.
+// REQUIRES: the arrays a and b are either equal or disjoint
 #if defined(__GNUC__) && !defined(__clang__)
 #define GRADFLOW_SAME_INDEX_LOOP _Pragma("GCC ivdep")
 #else
@@ -46,11 +46,11 @@
 
 namespace gradflow {
 
-// The type in which elements of type T are computed: float for half and bfloat16, otherwise T.
+// The type of computations with elements of type T: float for half and bfloat16, otherwise T.
 template <typename T>
 using ComputeType = std::conditional_t<kIsFloat16<T>, float, T>;
 
-// If T is an integer type, the unsigned type of its width, whose arithmetic wraps around without
+// For an integer type T, the unsigned type of the same width, whose arithmetic wraps around without
 // undefined behavior; otherwise T.
 template <typename T, bool = std::is_integral_v<T> && !std::is_same_v<T, bool>>
 struct WrappingTypeOf {
@@ -62,40 +62,42 @@ struct WrappingTypeOf<T, true> {
 };
 template <typename T>
 using WrappingType = typename WrappingTypeOf<T>::type;
-// T itself, as an argument for `Storage`.
+// T itself: an argument for the parameter `Storage` of RegisterUnaryKernels() and the other
+// Register functions.
 template <typename T>
 using OwnType = T;
 
-// Approximate costs of an element: of arithmetic, and of functions such as exp().
+// Approximate costs per element: of arithmetic, and of functions such as exp().
 inline constexpr double kCheapNanoseconds = 0.5;
 inline constexpr double kFunctionNanoseconds = 10;
 
 // ---- Loops over bytes ----
 
 inline constexpr int kMaxElementwiseInputs = 3;
-// The maximum number of elements in a chunk. A loop whose operands are converted or gathered is
-// called for one chunk at a time. A loop that needs scratch memory splits its elements into chunks
+// The maximum number of elements in a chunk. If operands must be converted or gathered, the loop is
+// called for one chunk at a time. Loops that need scratch memory split their elements into chunks
 // (elementwise_chunks.h).
 inline constexpr int64_t kElementwiseChunk = 1024;
 
 // Computes n elements. x[k] points to the operand of input k. strides[k] is 1, or 0 if one element
-// is repeated. `out` may be an operand of stride 1.
+// is repeated. `out` may alias an operand of stride 1.
 using ElementwiseLoop = void (*)(const void* const* x, const int64_t* strides, void* out,
                                  int64_t n);
 
-// The condition on the shapes of inputs, and the pairing of their elements.
+// The rule that input shapes must follow, and that pairs their elements.
 enum class Pairing {
-  // The shapes broadcast to one, the shape of the output.
+  // The shapes broadcast to a common shape, the shape of the output.
   kBroadcast,
-  // All inputs have as many elements as input 0, and the output has its shape. Elements are paired
-  // in row-major order.
+  // All inputs have as many elements as input 0. The output has the shape of input 0. Elements are
+  // paired in row-major order.
   kInOrder,
 };
 
-// Runs `loop` over all elements of the inputs. sizes[k] is the size in bytes of an element of input
-// k in the loop: that of its type, or 4 for half and bfloat16, which are then converted to float.
-// An output of half or bfloat16 is then converted from float. Returns INVALID_ARGUMENT if an input
-// has elements of another size. `nanoseconds` is the approximate cost of an element.
+// Runs `loop` over all elements of the inputs. sizes[k] is the element size in bytes that the loop
+// expects for input k. It is the size of the input's type, or 4 if the loop computes half and
+// bfloat16 in float: the elements are then converted to float, and a half or bfloat16 output is
+// converted from float. Returns INVALID_ARGUMENT if the elements of an input have a different size.
+// `nanoseconds` is the approximate cost of an element.
 absl::Status RunElementwise(
     KernelContext& ctx, absl::Span<const int> sizes, double nanoseconds,
     absl::FunctionRef<void(const void* const* x, const int64_t* strides, void* out, int64_t n)>
@@ -142,8 +144,8 @@ void BinaryRun(const F& f, const void* const* x, const int64_t* strides, void* o
   }
 }
 
-// F::kFloatLoop: a loop of float with the bits of F, for the best instruction set. Null without
-// one.
+// F::kFloatLoop: a float loop that computes the same bits as F with the best instruction set. Null
+// if F has no such member.
 template <typename F, typename = void>
 inline constexpr ElementwiseLoop kFloatLoop = nullptr;
 template <typename F>
@@ -162,7 +164,7 @@ void BinaryLoop(const void* const* x, const int64_t* strides, void* out, int64_t
   BinaryRun<In, Out>(F(), x, strides, out, n);
 }
 
-// The loop of F: kFloatLoop<F> if that exists and In and Out are float.
+// The loop of F: kFloatLoop<F> if it exists and In and Out are float.
 template <typename F, typename In, typename Out>
 inline constexpr ElementwiseLoop kUnaryLoop = [] {
   if constexpr (kHasFloatLoop<F, In, Out>) {
@@ -182,7 +184,7 @@ inline constexpr ElementwiseLoop kBinaryLoop = [] {
 
 }  // namespace internal
 
-// Sets each element of output 0 to f(x), where x is the element of input 0.
+// Sets each element of output 0 to f(x), where x is the corresponding element of input 0.
 template <typename In, typename Out = In, typename F>
 absl::Status Unary(KernelContext& ctx, F f, double nanoseconds = kCheapNanoseconds) {
   return RunElementwise(ctx, {sizeof(ComputeType<In>)}, nanoseconds,
@@ -191,8 +193,8 @@ absl::Status Unary(KernelContext& ctx, F f, double nanoseconds = kCheapNanosecon
                         });
 }
 
-// Sets each element of output 0 to f(x, y), where x and y are the elements of inputs 0 and 1,
-// broadcast to one shape.
+// Sets each element of output 0 to f(x, y), where x and y are the corresponding elements of inputs
+// 0 and 1, broadcast to a common shape.
 template <typename In, typename Out = In, typename F>
 absl::Status Binary(KernelContext& ctx, F f, double nanoseconds = kCheapNanoseconds) {
   if (absl::Status status = internal::CheckElementSizes(ctx, 2, sizeof(In)); !status.ok()) {
@@ -208,7 +210,8 @@ absl::Status Binary(KernelContext& ctx, F f, double nanoseconds = kCheapNanoseco
 
 // ---- Registration ----
 
-// KernelFactories for kernels that run Loop on one or two inputs whose elements have `Size` bytes.
+// KernelFactories of kernels that run Loop on one or two inputs. The elements of an input have
+// `Size` bytes; the cost of an element is `Picoseconds`.
 template <ElementwiseLoop Loop, int Size, int Picoseconds>
 absl::StatusOr<std::unique_ptr<OpKernel>> MakeUnaryKernel(const KernelConstruction& construction) {
   return NewElementwiseKernel(construction, Loop, {Size}, Picoseconds / 1000.0);
@@ -237,8 +240,8 @@ inline constexpr KernelFactory kBinaryFactory =
 
 }  // namespace internal
 
-// Register kernels of `op` that compute F, one for each type Ts of attribute T. Elements are
-// computed as Storage<Ts>; types with the same Storage share an instantiation. The cost of an
+// Registers kernels of `op` that compute F: one kernel for each type Ts of attribute T. Elements
+// are computed as Storage<Ts>; types with the same Storage share an instantiation. The cost of an
 // element is F::kNanoseconds, or kCheapNanoseconds if F has no such member.
 template <typename F, template <typename> class Storage, typename... Ts>
 void RegisterUnaryKernels(Registry& registry, absl::string_view op, TypeList<Ts...>) {
@@ -251,7 +254,7 @@ void RegisterBinaryKernels(Registry& registry, absl::string_view op, TypeList<Ts
        .template Type<Ts>("T"),
    ...);
 }
-// Register kernels of predicates, whose output is bool.
+// Registers kernels of predicates, whose output is bool.
 template <typename F, template <typename> class Storage, typename... Ts>
 void RegisterUnaryPredicates(Registry& registry, absl::string_view op, TypeList<Ts...>) {
   (registry.Kernel(op, internal::kUnaryFactory<F, Storage<Ts>, bool>).template Type<Ts>("T"), ...);

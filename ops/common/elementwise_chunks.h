@@ -1,4 +1,4 @@
-// Elementwise loops in several passes, over chunks that stay in the L1 cache:
+// Elementwise loops that make several passes over chunks that stay in the L1 cache:
 //
 //   template <typename T>
 //   void FloorDivLoop(const void* const* x, const int64_t* strides, void* out, int64_t n) {
@@ -26,8 +26,8 @@ void ForEachChunk(const void* const* x, const int64_t* strides, void* out, int64
   }
 }
 
-// Returns `count` elements of an operand: those at `x`, or, for stride 0, `buffer` filled with the
-// one element.
+// Returns `count` elements of an operand: `x` itself, or `buffer` filled with the single element if
+// the stride is 0.
 template <typename T>
 const T* Repeated(const T* x, int64_t stride, int64_t count, T* buffer) {
   if (stride != 0) return x;

@@ -19,7 +19,7 @@ struct ToFloatMath {
   }
 };
 
-// Half, whose values are rounded by the processor where it can. NaN has no payload.
+// Like Half, but uses the processor's rounding instruction if there is one. NaN has no payload.
 #if HWY_TARGET <= HWY_AVX2
 struct RoundedHalf {
   using Element = uint16_t;
@@ -100,7 +100,7 @@ void StreamLoop(const void* from, void* to, int64_t bytes) {
 }
 
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
-// Highway's Round loses the sign of zero there.
+// On these targets, Highway's Round loses the sign of zero.
 HWY_INLINE float Rounded(Rounding rounding, float v) {
   switch (rounding) {
     case Rounding::kDown:
@@ -194,35 +194,35 @@ void RoundDoubles(Rounding rounding, const double* from, double* to, int64_t n) 
   RoundSwitch(rounding, from, to, n);
 }
 
-struct Sum {
+struct AddVectors {
   template <class D>
   static HWY_INLINE V<D> Of(D, V<D> x, V<D> y) {
     return x + y;
   }
 };
-struct Difference {
+struct SubtractVectors {
   template <class D>
   static HWY_INLINE V<D> Of(D, V<D> x, V<D> y) {
     return x - y;
   }
 };
-struct Product {
+struct MultiplyVectors {
   template <class D>
   static HWY_INLINE V<D> Of(D, V<D> x, V<D> y) {
     return x * y;
   }
 };
-struct Rectified {
+struct ReluVectors {
   template <class D>
   static HWY_INLINE V<D> Of(D d, V<D> x) {
     return hn::IfThenZeroElse(x <= hn::Zero(d), x);
   }
 };
-struct Rectified6 {
+struct Relu6Vectors {
   template <class D>
   static HWY_INLINE V<D> Of(D d, V<D> x) {
     const auto six = hn::Set(d, 6.0f);
-    const auto positive = Rectified::Of(d, x);
+    const auto positive = ReluVectors::Of(d, x);
     return hn::IfThenElse(positive > six, six, positive);
   }
 };
@@ -237,7 +237,7 @@ struct UnaryMath {
   }
 };
 
-// An operand whose stride is 0 has one element.
+// kOneX and kOneY mark an operand with stride 0, a single element.
 template <class F, bool kOneX, bool kOneY>
 struct BinaryMath {
   const float* x;
@@ -262,7 +262,7 @@ HWY_INLINE void BinaryFloats(const void* const* x, const int64_t* strides, void*
   const auto* const b = static_cast<const float*>(x[1]);
   auto* const result = static_cast<float*>(out);
   if (strides[0] == 0) {
-    // Read before the output is written, which may be the other operand.
+    // Read before the output is written, because the output may overwrite this element.
     const float one = *a;
     ForEach(BinaryMath<F, true, false>{&one, b, result}, n);
   } else if (strides[1] == 0) {
@@ -274,19 +274,19 @@ HWY_INLINE void BinaryFloats(const void* const* x, const int64_t* strides, void*
 }
 
 void SumLoop(const void* const* x, const int64_t* strides, void* out, int64_t n) {
-  BinaryFloats<Sum>(x, strides, out, n);
+  BinaryFloats<AddVectors>(x, strides, out, n);
 }
 void DifferenceLoop(const void* const* x, const int64_t* strides, void* out, int64_t n) {
-  BinaryFloats<Difference>(x, strides, out, n);
+  BinaryFloats<SubtractVectors>(x, strides, out, n);
 }
 void ProductLoop(const void* const* x, const int64_t* strides, void* out, int64_t n) {
-  BinaryFloats<Product>(x, strides, out, n);
+  BinaryFloats<MultiplyVectors>(x, strides, out, n);
 }
-void RectifiedLoop(const void* const* x, const int64_t*, void* out, int64_t n) {
-  UnaryFloats<Rectified>(x, out, n);
+void ReluLoop(const void* const* x, const int64_t*, void* out, int64_t n) {
+  UnaryFloats<ReluVectors>(x, out, n);
 }
-void Rectified6Loop(const void* const* x, const int64_t*, void* out, int64_t n) {
-  UnaryFloats<Rectified6>(x, out, n);
+void Relu6Loop(const void* const* x, const int64_t*, void* out, int64_t n) {
+  UnaryFloats<Relu6Vectors>(x, out, n);
 }
 
 }  // namespace
@@ -307,8 +307,8 @@ HWY_EXPORT(SquareRootDoubles);
 HWY_EXPORT(SumLoop);
 HWY_EXPORT(DifferenceLoop);
 HWY_EXPORT(ProductLoop);
-HWY_EXPORT(RectifiedLoop);
-HWY_EXPORT(Rectified6Loop);
+HWY_EXPORT(ReluLoop);
+HWY_EXPORT(Relu6Loop);
 
 void Float16ToFloat(ElementType type, const void* from, float* to, int64_t n) {
   GRADFLOW_SIMD_DISPATCH(ToFloatLoop)(type, from, to, n);
@@ -343,11 +343,11 @@ void SubtractFloats(const void* const* x, const int64_t* strides, void* out, int
 void MultiplyFloats(const void* const* x, const int64_t* strides, void* out, int64_t n) {
   GRADFLOW_SIMD_DISPATCH(ProductLoop)(x, strides, out, n);
 }
-void RectifyFloats(const void* const* x, const int64_t* strides, void* out, int64_t n) {
-  GRADFLOW_SIMD_DISPATCH(RectifiedLoop)(x, strides, out, n);
+void ReluFloats(const void* const* x, const int64_t* strides, void* out, int64_t n) {
+  GRADFLOW_SIMD_DISPATCH(ReluLoop)(x, strides, out, n);
 }
-void Rectify6Floats(const void* const* x, const int64_t* strides, void* out, int64_t n) {
-  GRADFLOW_SIMD_DISPATCH(Rectified6Loop)(x, strides, out, n);
+void Relu6Floats(const void* const* x, const int64_t* strides, void* out, int64_t n) {
+  GRADFLOW_SIMD_DISPATCH(Relu6Loop)(x, strides, out, n);
 }
 
 }  // namespace gradflow

@@ -14,7 +14,7 @@ class ElementwiseStep final : public FusedStep {
  public:
   explicit ElementwiseStep(ElementwiseLoop loop) : loop_(loop) {}
 
-  // Returns false if an input has another form.
+  // Returns false if an input has an unsupported type or shape.
   bool Init(absl::Span<const Tensor> inputs, int input, const TensorShape& shape, Pairing pairing) {
     if (inputs.size() > static_cast<size_t>(kMaxElementwiseInputs) || shape.dims() == 0)
       return false;
@@ -44,7 +44,8 @@ class ElementwiseStep final : public FusedStep {
   }
 
   void Apply(const ResultPart& part) const override {
-    // Rows that follow each other are one, or as many as operands of a row are repeated.
+    // Contiguous rows are processed together; if an operand is a row, up to `repeats_` rows at a
+    // time.
     const bool is_one = part.stride == part.columns && part.columns == width_;
     const int64_t step = !is_one ? 1 : has_rows_ ? repeats_ : std::max<int64_t>(part.rows, 1);
     const void* x[kMaxElementwiseInputs] = {};
@@ -76,7 +77,8 @@ class ElementwiseStep final : public FusedStep {
   }
 
  private:
-  // Repeats operands of a row, such that a call of the loop handles several narrow rows of `rows`.
+  // Repeats operands that are a row, so that one call of the loop processes several narrow rows.
+  // `rows` is the number of rows of the result.
   void RepeatRows(int64_t rows) {
     constexpr int64_t kElements = 1024;
     repeats_ = std::clamp<int64_t>(kElements / std::max<int64_t>(width_, 1), 1,
@@ -103,10 +105,10 @@ class ElementwiseStep final : public FusedStep {
   const ElementwiseLoop loop_;
   std::array<Operand, kMaxElementwiseInputs> operands_;
   size_t num_inputs_ = 0;
-  // The columns of the result.
+  // The number of columns of the result.
   int64_t width_ = 0;
   bool has_rows_ = false;
-  // The number of times that operands of a row are there, one behind the other.
+  // The number of copies of each row operand, which follow each other in memory.
   int64_t repeats_ = 1;
   absl::InlinedVector<std::vector<float>, 1> repeated_;
 };

@@ -1,4 +1,4 @@
-// Elementwise loops as steps that are fused with the kernel before them (core/fused_steps.h).
+// Elementwise loops as steps that are fused with the preceding kernel (core/fused_steps.h).
 #ifndef GRADFLOW_OPS_COMMON_ELEMENTWISE_STEP_H_
 #define GRADFLOW_OPS_COMMON_ELEMENTWISE_STEP_H_
 
@@ -12,9 +12,9 @@
 
 namespace gradflow {
 
-// Returns a step that runs a loop of floats on `inputs`, of which inputs[input] is a result of
-// shape `shape`. With kBroadcast, another input has that shape, one element for each column, or one
-// element. Returns null for other forms.
+// Returns a step that runs a float loop on `inputs`. inputs[input] stands for the result, which has
+// shape `shape`. Each other input has the shape `shape` or, with kBroadcast, one element per column
+// or one element. Returns null for inputs of other shapes or types.
 std::unique_ptr<FusedStep> MakeElementwiseStep(ElementwiseLoop loop,
                                                absl::Span<const Tensor> inputs, int input,
                                                const TensorShape& shape, Pairing pairing);

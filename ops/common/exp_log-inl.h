@@ -1,9 +1,9 @@
-// The exponential and the natural logarithm of vectors of floats, with Expm1 and Log1p. Included
-// like simd-inl.h, once for each target, after it.
+// The functions Exp, Log, Expm1 and Log1p of float vectors. Include this file after simd-inl.h;
+// like simd-inl.h, it is included once per target.
 //
-// Results have the same bits on all targets: products and sums are not fused, and a lane does not
-// depend on the others. Errors, over all floats: 0.81 ulps for Exp, 0.96 for Log; subnormal results
-// of Exp 0.81; Expm1 and Log1p 1.1; Sigmoid 2.5.
+// Results have the same bits on all targets: products and sums are not fused, and lanes do not
+// depend on each other. Maximum errors over all floats, in ulps: Exp 0.81 (subnormal results
+// included), Log 0.96, Expm1 and Log1p 1.1, Sigmoid 2.5.
 #if defined(GRADFLOW_OPS_COMMON_EXP_LOG_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef GRADFLOW_OPS_COMMON_EXP_LOG_INL_H_
 #undef GRADFLOW_OPS_COMMON_EXP_LOG_INL_H_
@@ -15,11 +15,11 @@ HWY_BEFORE_NAMESPACE();
 namespace gradflow {
 namespace HWY_NAMESPACE {
 
-// ln 2 in two parts. Products of the upper one with integers of 9 bits are exact.
+// ln 2 in two parts. Products of the upper part and 9-bit integers are exact.
 constexpr float kLn2High = 0x1.62e4p-1f;
 constexpr float kLn2Low = 0x1.7f7d1cp-20f;
 
-// Returns e^r - 1 - r, within 2^-28 of e^r. REQUIRES: |r| <= ln 2 / 2
+// Returns e^r - 1 - r, with an error below 2^-28 of e^r. REQUIRES: |r| <= ln 2 / 2
 template <class D>
 HWY_INLINE V<D> ExpBeyondLinear(D d, V<D> r) {
   const auto r2 = r * r;
@@ -43,23 +43,24 @@ HWY_INLINE V<D> ExpOfRemainder(D d, V<D> x, V<D> n) {
 template <class D>
 HWY_INLINE V<D> Exp(D d, V<D> x) {
   const hn::RebindToSigned<D> di;
-  // Rounds to integers, which are then in the lowest bits.
+  // Adding `shift` rounds to an integer, which is then in the lowest bits.
   const auto shift = hn::Set(d, 0x1.8p23f);
   const auto log2_e = hn::Set(d, 0x1.715476p0f);
   if (HWY_LIKELY(hn::AllTrue(d, hn::Abs(x) <= hn::Set(d, 87.0f)))) {
     const auto shifted = x * log2_e + shift;
     const auto y = ExpOfRemainder(d, x, shifted - shift);
-    // Adds to the exponent.
+    // Adds n to the exponent of y.
     const auto exponent = hn::ShiftLeft<23>(hn::BitCast(di, shifted));
     return hn::BitCast(d, hn::BitCast(di, y) + exponent);
   }
-  // Results are 0 or infinite beyond these bounds. NaN stays.
+  // Results are 0 or infinite beyond these bounds. NaN is kept.
   const auto low = hn::Set(d, -104.0f);
   const auto high = hn::Set(d, 89.0f);
   x = hn::IfThenElse(x < low, low, hn::IfThenElse(x > high, high, x));
   const auto shifted = x * log2_e + shift;
   const auto y = ExpOfRemainder(d, x, shifted - shift);
-  // Two powers of two, as one may overflow. Only the second product rounds.
+  // Multiplies by two powers of two, because a single one may overflow. Only the second product
+  // rounds.
   const auto n = hn::BitCast(di, shifted) - hn::BitCast(di, shift);
   const auto half = hn::ShiftRight<1>(n);
   const auto bias = hn::Set(di, 127);
@@ -68,8 +69,8 @@ HWY_INLINE V<D> Exp(D d, V<D> x) {
   return y * first * second;
 }
 
-// ExpBeyondLinear within 2^-29.7 of e^r, for Expm1: differences from -1 have the errors of e^r
-// twice.
+// Like ExpBeyondLinear, but with an error below 2^-29.7 of e^r. Expm1 needs this: subtracting 1
+// doubles the relative error of e^r.
 template <class D>
 HWY_INLINE V<D> CloserExpBeyondLinear(D d, V<D> r) {
   const auto r2 = r * r;
@@ -85,7 +86,7 @@ HWY_INLINE V<D> Expm1(D d, V<D> x) {
   const hn::RebindToSigned<D> di;
   const auto shift = hn::Set(d, 0x1.8p23f);
   const auto one = hn::Set(d, 1.0f);
-  // The result is -1 below, and e^x above.
+  // The result is -1 below -bound, and e^x above bound.
   const auto bound = hn::Set(d, 30.0f);
   const auto v = hn::IfThenElse(x < hn::Neg(bound), hn::Neg(bound), x);
   const auto shifted = v * hn::Set(d, 0x1.715476p0f) + shift;
@@ -95,7 +96,7 @@ HWY_INLINE V<D> Expm1(D d, V<D> x) {
   const auto low = n * hn::Set(d, kLn2Low);
   const auto r = high - low;
   const auto rest_of_r = (high - r) - low;
-  // 2^n - 1 + 2^n r, in two parts, and what else there is of 2^n e^r.
+  // 2^n - 1 + 2^n r in two parts, plus the remaining terms of 2^n e^r.
   const auto power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, shifted) + hn::Set(di, 127)));
   const auto constant = power - one;
   const auto linear = power * r;
@@ -107,7 +108,8 @@ HWY_INLINE V<D> Expm1(D d, V<D> x) {
   return hn::IfThenElse(x == hn::Zero(d), x, y);
 }
 
-// Returns log(x) + k ln 2 + rest_of_log, which is small. REQUIRES: x is normal, positive and finite
+// Returns log(x) + k ln 2 + rest_of_log, where rest_of_log is small.
+// REQUIRES: x is normal, positive and finite
 template <class D>
 HWY_INLINE V<D> LogOfNormal(D d, V<D> x, V<D> k, V<D> rest_of_log) {
   const hn::RebindToSigned<D> di;
@@ -117,7 +119,7 @@ HWY_INLINE V<D> LogOfNormal(D d, V<D> x, V<D> k, V<D> rest_of_log) {
   const auto e = hn::ConvertTo(d, hn::ShiftRight<23>(bits)) + k;
   const auto f = hn::BitCast(d, hn::And(bits, hn::Set(di, 0x007fffff)) + root) - hn::Set(d, 1.0f);
   const auto f2 = f * f;
-  // (log(1 + f) - f + f^2 / 2) / f^3, within 2^-27 of the logarithm.
+  // (log(1 + f) - f + f^2 / 2) / f^3, with an error below 2^-27 of the logarithm.
   const auto c01 = hn::Set(d, 0x1.555554p-2f) + f * hn::Set(d, -0x1.000226p-2f);
   const auto c23 = hn::Set(d, 0x1.99a01cp-3f) + f * hn::Set(d, -0x1.54728ap-3f);
   const auto c45 = hn::Set(d, 0x1.22d930p-3f) + f * hn::Set(d, -0x1.0d8246p-3f);
@@ -142,7 +144,7 @@ HWY_INLINE V<D> Log(D d, V<D> x) {
   const auto is_small = x < min;
   const auto scaled = hn::IfThenElse(is_small, x * hn::Set(d, 0x1p23f), x);
   auto y = LogOfNormal(d, scaled, hn::IfThenElseZero(is_small, hn::Set(d, -23.0f)), hn::Zero(d));
-  // Infinity and NaN are their own logarithms.
+  // log(infinity) is infinity, and log(NaN) is NaN.
   y = hn::IfThenElse(x < infinity, y, x);
   y = hn::IfThenElse(x == hn::Zero(d), hn::Neg(infinity), y);
   return hn::IfThenElse(x < hn::Zero(d), hn::BitCast(d, hn::Set(di, 0x7fc00000)), y);
@@ -154,7 +156,7 @@ HWY_INLINE V<D> Log1p(D d, V<D> x) {
   const hn::RebindToSigned<D> di;
   const auto infinity = hn::BitCast(d, hn::Set(di, 0x7f800000));
   const auto one = hn::Set(d, 1.0f);
-  // 1 + x in two parts: log(u + c) is log(u) + c / u, up to a square.
+  // 1 + x is u + c. log(u + c) is log(u) + c / u, up to a term of order c^2.
   const auto u = one + x;
   const auto c = hn::IfThenElse(x > one, one - (u - x), x - (u - one));
   auto y = LogOfNormal(d, u, hn::Zero(d), c / u);
@@ -167,8 +169,8 @@ HWY_INLINE V<D> Log1p(D d, V<D> x) {
   return hn::IfThenElse(x == hn::Zero(d), x, y);
 }
 
-// Returns 1 / (1 + e^-x), where e is the exponential of -|x|. It is at most 1, which avoids
-// overflow and preserves the precision of small results.
+// Returns 1 / (1 + e^-x). The argument `e` is the exponential of -|x|: it is at most 1, which
+// avoids overflow and preserves the precision of small results.
 template <class D>
 HWY_INLINE V<D> SigmoidOfExponential(D d, V<D> x, V<D> e) {
   const auto one = hn::Set(d, hn::TFromD<D>(1));

@@ -20,7 +20,8 @@ std::string ElementName(absl::string_view name, const TensorShape& shape, int64_
 
 namespace {
 
-// Returns the first index that is not in [0, limit), -1 if there is none or the run is stopped.
+// Returns the position of the first index that is not in [0, limit). Returns -1 if all are valid or
+// the run is stopped.
 template <typename Index>
 int64_t FindBadIndex(const RunContext& run, const Index* values, int64_t count, int64_t limit) {
   FirstBadIndex bad;
@@ -28,13 +29,14 @@ int64_t FindBadIndex(const RunContext& run, const Index* values, int64_t count, 
   const auto last =
       static_cast<Unsigned>(std::min<int64_t>(limit - 1, std::numeric_limits<Index>::max()));
   ParallelFor(run, count, BlockSizeForCost(0.2), [&](int64_t begin, int64_t end) {
-    // Indices after an invalid one need no check.
+    // Indices after an invalid index need no check.
     if (begin > bad.first()) return;
     int64_t i = begin;
-    // Compilers vectorize loops of a constant length.
+    // Compilers vectorize loops of constant length.
     constexpr int64_t kPart = 256;
     for (; i + kPart <= end; i += kPart) {
-      // The sign of an index, or of the distance to the last, is set if it is out of range.
+      // If an index is out of range, the sign bit of the index or of its distance to the last valid
+      // index is set.
       Unsigned signs = 0;
       for (int64_t k = 0; k < kPart; ++k) {
         const auto value = static_cast<Unsigned>(values[i + k]);

@@ -1,4 +1,4 @@
-// Reads indices from integer tensors of several widths, without making a widened copy.
+// Reads indices from integer tensors of any width without a widened copy.
 #ifndef GRADFLOW_OPS_COMMON_INDICES_H_
 #define GRADFLOW_OPS_COMMON_INDICES_H_
 
@@ -15,11 +15,11 @@
 
 namespace gradflow {
 
-// Reads the elements of a tensor of int8, int16, int32, int64, uint8 or uint16 as int64. Elements
-// of other types are read as -1.
+// Reads the elements of an int8, int16, int32, int64, uint8 or uint16 tensor as int64. Elements of
+// other types are read as -1.
 class IndexReader {
  public:
-  // Borrows the elements.
+  // Does not copy the elements; `tensor` must outlive the reader.
   explicit IndexReader(const Tensor& tensor) : data_(tensor.raw_data()), dtype_(tensor.dtype()) {}
 
   int64_t operator[](int64_t i) const {
@@ -46,7 +46,7 @@ class IndexReader {
   DataType dtype_;
 };
 
-// Writes `value` to element i of `tensor`, which must be of type int32 or int64.
+// Writes `value` to element i of `tensor`. REQUIRES: `tensor` is of type int32 or int64
 inline void WriteIndex(Tensor* tensor, int64_t i, int64_t value) {
   if (tensor->dtype() == DT_INT64) {
     static_cast<int64_t*>(tensor->raw_data())[i] = value;
@@ -55,7 +55,8 @@ inline void WriteIndex(Tensor* tensor, int64_t i, int64_t value) {
   }
 }
 
-// The first element out of range that a parallel loop finds.
+// The smallest position of an invalid index that the threads of a loop have found, or the maximum
+// of int64 if they have found no invalid index. Thread-safe.
 class FirstBadIndex {
  public:
   void Found(int64_t i) {
@@ -70,13 +71,14 @@ class FirstBadIndex {
   std::atomic<int64_t> first_{std::numeric_limits<int64_t>::max()};
 };
 
-// Returns "indices[1,2]", the position of element i of a tensor of that shape; "indices" if it is a
-// scalar.
+// Returns the name of element i of a tensor with this shape, such as "indices[1,2]"; `name` alone
+// if the tensor is a scalar.
 std::string ElementName(absl::string_view name, const TensorShape& shape, int64_t i);
 
-// Returns INVALID_ARGUMENT, naming the first that is not, unless all elements of `indices`, of type
-// int16, int32 or int64, are in [0, limit). If the run is stopped, some may remain unchecked: the
-// caller must not use them then, as loops of ParallelFor() do not.
+// Returns INVALID_ARGUMENT unless all elements of `indices` are in [0, limit); the error names the
+// first invalid element. If the run is stopped, some elements may remain unchecked, and the caller
+// must not use them. ParallelFor() runs no blocks after a stop, so its loops may use the elements.
+// REQUIRES: `indices` is of type int16, int32 or int64
 absl::Status CheckIndices(const RunContext& run, const Tensor& indices, int64_t limit);
 
 }  // namespace gradflow

@@ -1,4 +1,4 @@
-// Checks of inputs for shape functions and kernels, which thus return the same errors, such as
+// Input checks that shape functions and kernels share, so that both return the same errors, such as
 // "scale has shape [32], expected [64] (the channels of x [8,28,28,64], NHWC)".
 #ifndef GRADFLOW_OPS_COMMON_INPUT_CHECKS_H_
 #define GRADFLOW_OPS_COMMON_INPUT_CHECKS_H_
@@ -17,12 +17,12 @@ namespace gradflow {
 absl::Status ShapeError(absl::string_view name, const PartialTensorShape& found,
                         const PartialTensorShape& expected, absl::string_view why);
 
-// Returns INVALID_ARGUMENT unless a tensor of shape `found` has one element, or may have if the
-// shape is not fully known.
+// Returns INVALID_ARGUMENT unless the shape `found` has a single element. A partially known shape
+// passes if it may have a single element.
 absl::Status CheckOneElement(absl::string_view name, const PartialTensorShape& found);
 
-// Returns INVALID_ARGUMENT unless the shape is that of a scalar or of a vector of one element,
-// which some of TensorFlow's kernels accept although their shape functions do not.
+// Returns INVALID_ARGUMENT unless the tensor is a scalar or a vector of size 1. Some
+// TensorFlow kernels accept the vector although their shape functions do not.
 absl::Status CheckScalarOrVector1(absl::string_view name, const TensorShape& found);
 
 // Returns INVALID_ARGUMENT "data.shape = [3] does not start with indices.shape = [2]" unless
@@ -30,8 +30,8 @@ absl::Status CheckScalarOrVector1(absl::string_view name, const TensorShape& fou
 absl::Status CheckPrefix(absl::string_view name, const PartialTensorShape& shape,
                          absl::string_view prefix_name, const PartialTensorShape& prefix);
 
-// Returns INVALID_ARGUMENT unless NumPy's rules may broadcast input `name`, of shape `shape`, to
-// the shape `to`.
+// Returns INVALID_ARGUMENT unless input `name` of shape `shape` may broadcast to the shape `to` by
+// NumPy's rules.
 absl::Status CheckBroadcastsTo(absl::string_view name, const PartialTensorShape& shape,
                                const PartialTensorShape& to);
 

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 
-// The build defines GRADFLOW_HAS_<package> for the packages of the ops that it contains.
+// The build defines GRADFLOW_HAS_<package> for the packages that its ops use.
 #ifdef GRADFLOW_HAS_BLAS
 #include "gradflow/ops/linalg/blas.h"
 #endif

@@ -8,7 +8,7 @@
 #pragma GCC visibility push(default)
 namespace gradflow {
 
-// Returns the libraries that kernels compute with.
+// Returns the libraries that the kernels use.
 std::vector<Library> KernelLibraries();
 
 }  // namespace gradflow

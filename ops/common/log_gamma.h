@@ -1,4 +1,4 @@
-// The logarithm of |Gamma(x)|, by the C library.
+// The logarithm of |Gamma(x)|, computed by the C library.
 #ifndef GRADFLOW_OPS_COMMON_LOG_GAMMA_H_
 #define GRADFLOW_OPS_COMMON_LOG_GAMMA_H_
 
@@ -6,7 +6,7 @@
 
 namespace gradflow {
 
-// Unlike std::lgamma(), writes no global variable.
+// Unlike std::lgamma(), does not write the global variable `signgam`.
 inline double LogGamma(double x) {
   int sign = 0;
   return lgamma_r(x, &sign);

@@ -8,14 +8,15 @@ namespace gradflow {
 namespace plane_blocks {
 
 constexpr int64_t kBlockElements = 64 * 1024;
-// Less than this is not worth a task.
+// The minimum number of elements that are worth a task.
 constexpr int64_t kTaskElements = 32 * 1024;
-// Small planes are taken together up to this many contiguous elements, as long as all of a tile
-// fits into a core's cache: a prefetcher starts anew on each run and on each page.
+// A tile combines small planes of adjacent channels up to this many contiguous elements, because
+// prefetchers restart at each run and at each page. A tile of several channels has at most
+// kTileElements elements, which fit into a core's cache.
 constexpr int64_t kContiguousElements = 4096;
 constexpr int64_t kTileElements = 64 * 1024;
-// Channels of up to this size go through both passes at once, if there are enough of them to keep
-// threads busy: what the first pass has read is still in a cache.
+// A task runs both passes of a channel of up to this many elements, if there are enough channels to
+// keep the threads busy. The second pass then finds its elements in a cache.
 constexpr int64_t kMaxCachedElements = 512 * 1024;
 constexpr int64_t kMinCachedChannels = 16;
 
@@ -91,7 +92,7 @@ void PlaneBlocks::InTwoPasses(TileFn first, absl::FunctionRef<void(int64_t chann
         const int64_t channel = group * channels_per_tile_;
         const int64_t end_channel = std::min(channels_, channel + channels_per_tile_);
         for (int64_t c = channel; c < end_channel; ++c) between(c);
-        // The last block is the most likely to be in a cache still.
+        // The last block is the most likely to be still in a cache.
         for (int64_t block = num_blocks_ - 1; block >= 0; --block) second(MakeTile(group, block));
       }
     });

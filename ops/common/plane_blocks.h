@@ -1,6 +1,7 @@
-// The shards of a tensor [batch, channels, spatial], whose channels are contiguous planes of
-// `spatial` elements: blocks of one channel's planes, which run in parallel and have sums of their
-// own. All sizes, and so the bits of the results, depend on the shape alone.
+// Divides a tensor [batch, channels, spatial], whose channels are contiguous planes of `spatial`
+// elements, into shards. A shard is a block of planes, or a piece of a plane, of one channel and
+// has its own sums. Shards run in parallel. All sizes depend only on the shape, and so do the bits
+// of the results.
 #ifndef GRADFLOW_OPS_COMMON_PLANE_BLOCKS_H_
 #define GRADFLOW_OPS_COMMON_PLANE_BLOCKS_H_
 
@@ -12,7 +13,7 @@ namespace gradflow {
 
 struct RunContext;
 
-// Runs of `length` contiguous elements, one for each of some images and channels.
+// Runs of `length` contiguous elements, one per image and channel.
 struct Planes {
   int64_t images;
   int64_t image_stride;
@@ -23,10 +24,10 @@ struct Planes {
 
 class PlaneBlocks {
  public:
-  // Channels in a tile.
+  // The maximum number of channels in a tile.
   static constexpr int64_t kMaxChannels = 32;
 
-  // One block of several adjacent channels: a kernel takes several small planes at a time.
+  // The same block of several adjacent channels. A kernel processes several small planes at a time.
   struct Tile {
     int64_t channel;
     int64_t block;
@@ -36,7 +37,7 @@ class PlaneBlocks {
   };
   using TileFn = absl::FunctionRef<void(const Tile& tile)>;
 
-  // REQUIRES: all > 0
+  // REQUIRES: all arguments are > 0
   PlaneBlocks(const RunContext& run, int64_t batch, int64_t channels, int64_t spatial);
 
   const RunContext& run() const { return run_; }
@@ -45,9 +46,9 @@ class PlaneBlocks {
   int64_t Count(int64_t block) const;
   // Calls fn for every tile, concurrently.
   void ForEachTile(TileFn fn) const;
-  // Calls, for each channel, `first` for its tiles, then `between`, then `second` for its tiles.
-  // Channels run concurrently, and long ones in several blocks at a time. Where a channel fits into
-  // the cache, `second` finds it there.
+  // For each channel, calls `first` for its tiles, then `between`, then `second` for its tiles.
+  // Channels run concurrently; the blocks of a large channel run concurrently as well. If a channel
+  // fits into the cache, `second` finds its elements there.
   void InTwoPasses(TileFn first, absl::FunctionRef<void(int64_t channel)> between,
                    TileFn second) const;
 
@@ -60,7 +61,7 @@ class PlaneBlocks {
   int64_t batch_;
   int64_t channels_;
   int64_t spatial_;
-  // A block is either some planes, or one of several pieces of a plane.
+  // A block is either several planes or one piece of a plane.
   int64_t planes_per_block_;
   int64_t pieces_per_plane_;
   int64_t num_blocks_;

@@ -7,10 +7,10 @@
 namespace gradflow {
 namespace row_blocks {
 
-// A block of this many elements is worth a task, and rarely needs more than a hundredth of its
-// time to be added to the others.
+// A block of this many elements is worth a task. Adding its sums to the sums of other blocks takes
+// little of its time.
 constexpr int64_t kBlockElements = 128 * 1024;
-// Narrow rows are repeated up to this width, at which their ends cost little.
+// Narrow rows are repeated up to this width, at which the ends of rows cost little.
 constexpr int64_t kMaxRepeatedColumns = 512;
 // Tiles smaller than this share a task.
 constexpr int64_t kTaskElements = 32 * 1024;
@@ -26,8 +26,8 @@ RowBlocks::RowBlocks(const RunContext& run, int64_t rows, int64_t channels)
   width_ = channels * repeats_;
   wide_rows_ = rows / repeats_;
   rest_ = rows % repeats_ * channels;
-  // Blocks are of about the same size, so that threads end together. A number of rows that is a
-  // multiple of four leaves loops over pairs of rows few rows without a partner.
+  // Blocks have about the same size, so that threads finish together. The number of rows is a
+  // multiple of four, so that loops over pairs of rows have few rows without a partner.
   constexpr int64_t kGroup = 4;
   const int64_t most_rows = row_blocks::kBlockElements / std::min(width_, kMaxColumns);
   const int64_t even_rows = NumBlocks(wide_rows_, NumBlocks(wide_rows_, most_rows));

@@ -1,11 +1,11 @@
-// Divides a matrix [rows, channels] into blocks of rows, and these into tiles of columns, for loops
-// with one sum or one set of coefficients for each channel (column). Tiles run in parallel. Loops
-// read the rows of a tile in order.
+// Divides a matrix [rows, channels] into blocks of rows, and each block into tiles of columns.
+// Loops over the tiles have a sum or a set of coefficients per channel (column). Tiles run in
+// parallel. A loop reads the rows of a tile in order.
 //
-// Narrow rows do not fill vectors, so several are taken as one wide row, on which the channels
-// repeat. Coefficients are repeated likewise (Repeat), and sums of the repeats are added in the
-// end. Every block has its own sums, which are added in a fixed tree. All sizes depend on the
-// shape alone, so the bits of a sum do not depend on the number of threads.
+// Narrow rows do not fill vectors. Several of them are therefore treated as one wide row, which
+// repeats the channels. Repeat() repeats the coefficients likewise, and AddUp() adds up the sums of
+// the repeats. Each block has its own sums, which are added in a fixed tree. All sizes depend only
+// on the shape, so the bits of a sum do not depend on the number of threads.
 #ifndef GRADFLOW_OPS_COMMON_ROW_BLOCKS_H_
 #define GRADFLOW_OPS_COMMON_ROW_BLOCKS_H_
 
@@ -19,11 +19,11 @@ struct RunContext;
 
 class RowBlocks {
  public:
-  // Columns in a tile: few enough for their sums and coefficients to stay in a fast cache, many
-  // enough for memory to be read in long runs.
+  // The maximum number of columns in a tile: few enough to keep their sums and coefficients in a
+  // fast cache, and enough to read memory in long runs.
   static constexpr int64_t kMaxColumns = 1024;
 
-  // Some columns of a block.
+  // A range of columns of a block.
   struct Tile {
     int64_t block;
     // The index of the first element in the matrix.
@@ -31,12 +31,12 @@ class RowBlocks {
     int64_t rows;
     int64_t column;
     int64_t columns;
-    // This tile's columns of the partial wide row that follows the last full one, which begin at
-    // `rest_offset`. rest_columns is 0 if the partial row has no columns here.
+    // The matrix may end with a partial wide row. The tile's columns of this row begin at
+    // `rest_offset`. rest_columns is 0 if the partial row has no columns in this tile.
     int64_t rest_offset;
     int64_t rest_columns;
 
-    // Calls fn(offset, rows, columns) for the full wide rows and for the rest.
+    // Calls fn(offset, rows, columns) for the full wide rows and for the partial wide row.
     template <typename F>
     void ForEachPart(const F& fn) const {
       fn(offset, rows, columns);
@@ -49,7 +49,7 @@ class RowBlocks {
 
   const RunContext& run() const { return run_; }
 
-  // Columns of a wide row: `repeats` times `channels`.
+  // The number of columns of a wide row: `repeats` times `channels`.
   int64_t width() const { return width_; }
   int64_t repeats() const { return repeats_; }
   int64_t num_blocks() const { return num_blocks_; }
@@ -62,14 +62,13 @@ class RowBlocks {
 
   // Calls fn for every tile, concurrently.
   void ForEachTile(absl::FunctionRef<void(const Tile&)> fn) const;
-  // Extends values[channels] to values[width], where channels repeat.
+  // Extends values[channels] to values[width] by repeating the channels.
   template <typename T>
   void Repeat(T* values) const {
     if (repeats_ == 1) return;
     for (int64_t i = channels_; i < width_; ++i) values[i] = values[i - channels_];
   }
-  // Adds up sums[num_blocks][num_sums][width]: sum s of channel c is sums[s * width + c]
-  // afterwards.
+  // Adds up sums[num_blocks][num_sums][width]. Sum s of channel c is then sums[s * width + c].
   void AddUp(double* sums, int64_t num_sums) const;
 
  private:
@@ -77,14 +76,14 @@ class RowBlocks {
   int64_t channels_;
   int64_t repeats_;
   int64_t width_;
-  // The number of full wide rows, and of the elements behind them.
+  // The number of full wide rows, and the number of elements after them.
   int64_t wide_rows_;
   int64_t rest_;
   int64_t rows_per_block_;
   int64_t num_blocks_;
 };
 
-// Adds up sums[num_blocks][size] into sums[0], in a fixed tree.
+// Adds up sums[num_blocks][size] into the first block, in a fixed tree.
 void AddUpBlocks(const RunContext& run, double* sums, int64_t num_blocks, int64_t size);
 
 }  // namespace gradflow

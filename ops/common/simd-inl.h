@@ -1,5 +1,5 @@
-// Highway, once for each target it compiles for, and the loops that the files with SIMD kernels
-// share. Such a file looks like this:
+// Highway, included once for each target, and the loops that files with SIMD kernels share. A file
+// with SIMD kernels looks like this:
 //
 //   #include "gradflow/ops/foo_simd.h"       // plain functions over raw pointers
 //   #undef HWY_TARGET_INCLUDE
@@ -17,29 +17,28 @@
 //   }
 //   #endif
 //
-// Nothing of the standard library may be used between HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE:
-// the linker keeps one copy of an inline function, which could be one for a processor that the
-// program does not run on.
+// Do not use the standard library between HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE. The linker
+// keeps only one copy of an inline function, and that copy may be compiled for another processor.
 //
-// Equal bits on all targets: every operation rounds as IEEE 754 says, products and sums are not
-// fused, and the order of sums does not depend on the vectors' width.
+// Results have the same bits on all targets: each operation rounds as in IEEE 754, products and
+// sums are not fused, and the order of sums does not depend on the width of vectors.
 
 #include <cstddef>
 #include <cstdint>
 
 #include "gradflow/ops/common/simd.h"
 
-// SSE2 and SSSE3 without SSE4 are not worth a copy of the kernels. AVX3_ZEN4 and AVX3_SPR add
-// nothing to AVX3 that kernels use, and NEON_BF16 nothing to NEON. Vectors of unknown size cannot
-// be members.
+// Processors with SSE2 or SSSE3 but without SSE4 are not worth another copy of the kernels.
+// AVX3_ZEN4 and AVX3_SPR add nothing to AVX3 that kernels use, and NEON_BF16 adds nothing to NEON.
+// Vectors of unknown size (SVE) cannot be class members.
 #ifndef HWY_DISABLED_TARGETS
 #define HWY_DISABLED_TARGETS                                                                  \
   (HWY_SSE2 | HWY_SSSE3 | HWY_AVX3_ZEN4 | HWY_AVX3_SPR | HWY_NEON_BF16 | HWY_SVE | HWY_SVE2 | \
    HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #endif
-// Every arm64 processor has NEON. A choice at run time would add the crypto extension, which
-// kernels do not use, as a target attribute; gcc then cannot inline vectors into implicit
-// constructors.
+// Every arm64 processor has NEON, so nothing is selected at run time. Run-time selection would add
+// the crypto extension as a target attribute. Kernels do not use the extension, but gcc then cannot
+// inline vectors into implicit constructors.
 #if defined(__aarch64__) && !defined(TOOLCHAIN_MISS_SYS_AUXV_H)
 #define TOOLCHAIN_MISS_SYS_AUXV_H
 #endif
@@ -62,7 +61,8 @@
   (::gradflow::ApplySimdSwitch(), HWY_DYNAMIC_DISPATCH(function))
 #endif
 
-// Returns from the enclosing void function after Function<Float>(...), or <Half>, or <Bfloat16>.
+// Calls Function<Float>(...), Function<Half>(...) or Function<Bfloat16>(...) and returns from the
+// enclosing void function.
 #ifndef GRADFLOW_SIMD_SWITCH
 #define GRADFLOW_SIMD_SWITCH(type, Function, ...) \
   switch (type) {                                 \
@@ -75,13 +75,13 @@
   }
 #endif
 
-// Unrolls a loop of a few rounds, known at compile time, over vectors in an array. Without it, gcc
-// -O2 keeps the loop, and the vectors on the stack.
+// Unrolls a short loop over an array of vectors, whose length is known at compile time. Without
+// this pragma, gcc -O2 keeps the loop and puts the vectors on the stack.
 #ifndef GRADFLOW_UNROLL
 #define GRADFLOW_UNROLL _Pragma("GCC unroll 16")
 #endif
 
-// A guard that holds once for each target.
+// An include guard that admits the file once for each target.
 #if defined(GRADFLOW_OPS_COMMON_SIMD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef GRADFLOW_OPS_COMMON_SIMD_INL_H_
 #undef GRADFLOW_OPS_COMMON_SIMD_INL_H_
@@ -95,7 +95,8 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Loops go through full vectors of floats and finish with vectors of one, by the same code.
+// Loops process full vectors of floats, and the remaining elements as vectors of one float, with
+// the same code.
 using Full = hn::ScalableTag<float>;
 using One = hn::CappedTag<float, 1>;
 template <class D>
@@ -104,7 +105,7 @@ using V = hn::Vec<D>;
 constexpr size_t kFull = hn::MaxLanes(Full());
 static_assert(kSumLanes % kFull == 0, "a step of kSumLanes elements is a number of full vectors");
 
-// ---- Elements in memory, as float in registers ----
+// ---- Element types in memory, loaded as float ----
 
 template <class Io>
 HWY_INLINE const typename Io::Element* Elements(const void* p) {
@@ -131,7 +132,7 @@ struct Float {
   }
 };
 
-// Selects by a mask of floats between integers, in the bits of floats.
+// Selects between integers by a mask of floats.
 template <class D, class M, class VU>
 HWY_INLINE VU Select(D d, M mask, VU yes, VU no) {
   const hn::RebindToUnsigned<D> du;
@@ -155,7 +156,7 @@ HWY_INLINE void Store16(D d, VU bits, uint16_t* p) {
 template <class D, class VU>
 HWY_INLINE void StoreNonTemporal16(D d, VU bits, uint16_t* p) {
   const hn::Rebind<uint16_t, D> d16;
-  // A non-temporal store has 16 bytes at least.
+  // A non-temporal store writes at least 16 bytes.
   if constexpr (hn::MaxLanes(d16) < 8) {
     hn::StoreU(Demote16(d, bits), d16, p);
   } else {
@@ -173,7 +174,7 @@ struct Half {
     const auto sign = hn::ShiftLeft<16>(hn::And(bits, hn::Set(du, 0x8000u)));
     const auto magnitude = hn::ShiftLeft<13>(hn::And(bits, hn::Set(du, 0x7fffu)));
     const auto value = hn::BitCast(d, magnitude) * hn::Set(d, 0x1p112f);
-    // Infinities and NaN have come out as 2^16 and above.
+    // After the multiplication, infinities and NaN are 2^16 or larger.
     const auto exponent =
         hn::IfThenElseZero(value >= hn::Set(d, 0x1p16f), hn::BitCast(d, hn::Set(du, 0x7f800000u)));
     return hn::BitCast(d, hn::Or(sign, hn::Or(hn::BitCast(du, value), hn::BitCast(du, exponent))));
@@ -231,7 +232,7 @@ struct Bfloat16 {
   }
 };
 
-// Stores `v`, with a non-temporal store if kNonTemporal and it is a full vector.
+// Stores `v`. Uses a non-temporal store if kNonTemporal is true and `v` is a full vector.
 template <class Io, bool kNonTemporal, class D>
 HWY_INLINE void Put(D d, V<D> v, typename Io::Element* p) {
   if constexpr (kNonTemporal && hn::MaxLanes(D()) == kFull) {
@@ -247,7 +248,7 @@ template <class D, bool kOne = (hn::MaxLanes(D()) == 1)>
 struct Wide;
 
 #if HWY_TARGET != HWY_SCALAR
-// In a full vector's place there are two of double, with its lower and upper half.
+// A full vector of floats becomes two vectors of doubles: its lower and its upper half.
 template <class D>
 struct Wide<D, false> {
   using DD = hn::Repartition<double, D>;
@@ -286,8 +287,8 @@ struct Wide<D, true> {
   HWY_INLINE Wide operator*(const Wide& b) const { return {v * b.v}; }
 };
 
-// Returns a / b, also where b is 0. Highway's emulation of vectors returns 0 there since
-// version 1.2.
+// Returns a / b as in IEEE 754, even if b is 0. Highway's emulation of vectors returns 0 for b = 0
+// since version 1.2.
 template <class Vector>
 HWY_INLINE Vector Quotient(Vector a, Vector b) {
 #if HWY_TARGET == HWY_EMU128
@@ -298,12 +299,12 @@ HWY_INLINE Vector Quotient(Vector a, Vector b) {
 #endif
 }
 
-// Rounds doubles to floats, as a static_cast does.
+// Rounds doubles to floats like a static_cast.
 template <class D>
 HWY_INLINE hn::Vec<hn::Rebind<float, D>> Narrowed([[maybe_unused]] D d, V<D> v) {
   const hn::Rebind<float, D> df;
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
-  // These stop at the largest float, of which twice is infinity.
+  // Highway clamps to the largest float on these targets. Twice the largest float is infinity.
   const auto beyond = hn::Abs(v) >= hn::Set(d, 0x1.ffffffp127);
   const V<D> factor = hn::IfThenElse(beyond, hn::Set(d, 2.0), hn::Set(d, 1.0));
   return hn::DemoteTo(df, v) * hn::DemoteTo(df, factor);
@@ -314,7 +315,7 @@ HWY_INLINE hn::Vec<hn::Rebind<float, D>> Narrowed([[maybe_unused]] D d, V<D> v) 
 
 // ---- Loops ----
 
-// Calls fn(d, i) for each full vector of [0, n), then for each number that is left.
+// Calls fn(d, i) for each full vector of [0, n), then for each remaining element.
 template <typename T = float, class F>
 HWY_INLINE void ForEachVector(int64_t n, const F& fn) {
   const hn::ScalableTag<T> d;
@@ -335,22 +336,22 @@ HWY_INLINE void ForEach(const Math& math, int64_t n) {
 
 // ---- Sums of terms ----
 //
-// Conversion to double costs more than the rest of a sum, so terms are first added in float, two or
-// four at a time. With the one or two roundings of that, a sum is off by at most 2 * 2^-24 of the
-// sum of magnitudes. The functions that compute terms take a weight, which is 1/2 or 1/4 for
-// groups, so that terms of any size cannot overflow on the way. That is exact but for numbers below
-// 2^-124, which may be off by 2^-148.
+// Conversion to double costs more than the rest of a sum. Terms are therefore first added in float,
+// two or four at a time. This rounds once or twice, so the error of a sum is at most 2 * 2^-24 of
+// the sum of magnitudes. The functions that compute terms multiply them by a weight, which is 1/2
+// or 1/4 for groups of terms, so that their sum cannot overflow. The multiplication is exact except
+// for terms below 2^-124, which may be off by 2^-148.
 constexpr int64_t kFloatTerms = 4;
 constexpr float kTermWeight = 0.25f;
 
-// Returns the sum of four terms, from the sums a and b of two terms of that weight each.
+// Returns the sum of four terms. `a` and `b` are sums of two terms, each multiplied by kTermWeight.
 template <class D>
 HWY_INLINE Wide<D> SumOfTerms(D d, V<D> a, V<D> b) {
   return Wide<D>::Promote(d, a + b) * Wide<D>::Set(kFloatTerms);
 }
 
 // Calls math.Run(d, i, weight, terms) for all i of [0, n). Run sets `terms` to kSums numbers for
-// each element, times `weight`, which are added to lanes[kSums][kSumLanes].
+// each element, multiplied by `weight`. The numbers are added to lanes[kSums][kSumLanes].
 template <int kSums, class Math>
 HWY_INLINE void ForEachTerm(const Math& math, int64_t n, double* lanes) {
   constexpr int64_t kStep = kFloatTerms * kSumLanes;
@@ -396,9 +397,9 @@ HWY_INLINE void ForEachTerm(const Math& math, int64_t n, double* lanes) {
   }
 }
 
-// Calls math.Run(d, i, j) for all elements i of rows that are `stride` elements apart, where j is
-// the column. Rows are read one after the other: that repeats loads of the columns' coefficients,
-// but memory is fastest when it is read in order.
+// Calls math.Run(d, i, j) for all elements i of rows that are `stride` elements apart; j is the
+// column. Rows are read one after the other. This loads the columns' coefficients again for each
+// row, but memory is fastest when it is read in order.
 template <class Math>
 HWY_INLINE void ForEachRow(const Math& math, int64_t rows, int64_t stride, int64_t columns) {
   const int64_t step = kFull;
@@ -410,13 +411,14 @@ HWY_INLINE void ForEachRow(const Math& math, int64_t rows, int64_t stride, int64
   }
 }
 
-// The row order of loops with sums or non-temporal stores: pairs of rows that are about half of the
-// rows apart, [0, pairs) with [distance, rows), and the rows between one at a time.
+// The order of rows in loops with sums or non-temporal stores. Rows are processed in pairs: row r
+// of [0, pairs) with row r + distance. The rows [pairs, distance) between them are processed one at
+// a time. The distance is about half of the number of rows.
 //
 // The rows of a pair share the loads and stores of their columns' coefficients and sums. Each row
-// of a pair is a separate sequential stream, which the processor's prefetchers follow; alternating
-// between adjacent rows makes a pattern that jumps. An odd distance keeps the pairs of most widths
-// from lying at the same offset of a 4 KiB page, where they would compete for the same ways of the
+// of a pair is a separate sequential stream, which the processor's prefetchers follow. Pairs of
+// adjacent rows would make the access pattern jump. The distance is odd so that the rows of a pair
+// rarely lie at the same offset of a 4 KiB page, where they would compete for the same ways of the
 // L1 cache.
 struct RowPairs {
   int64_t pairs;
@@ -430,10 +432,10 @@ HWY_INLINE RowPairs PairRows(int64_t rows) {
   return {rows - distance, distance};
 }
 
-// Runs math on kVectors vectors from column j on of kRows rows that are `distance` elements apart,
-// the first of which begins at element `begin`. Stores come last: a load at the same offset of a
-// 4 KiB page as a store shortly before it waits for that store. Stores in between would therefore
-// slow down rows of 4 KiB.
+// Runs math on kVectors vectors of kRows rows, from column j on. The rows are `distance` elements
+// apart; the first row begins at element `begin`. Stores come last, because a load waits for a
+// preceding store at the same offset of a 4 KiB page. Interleaved stores would therefore slow down
+// rows of 4 KiB.
 template <int kRows, int kVectors, int kSums, class D, class Math>
 HWY_INLINE void AddTerms(D d, const Math& math, int64_t begin, int64_t distance, int64_t j,
                          double* const* sums) {
@@ -475,7 +477,7 @@ HWY_INLINE void AddTerms(D d, const Math& math, int64_t begin, int64_t distance,
 template <int kRows, int kSums, class Math>
 HWY_INLINE void AddRowTerms(const Math& math, int64_t begin, int64_t distance, int64_t columns,
                             int64_t next, double* const* sums) {
-  // A cache line of floats at a time, which a non-temporal store is to fill at once.
+  // Processes one cache line of floats at a time, so that a non-temporal store fills it at once.
   constexpr int kLineVectors = kSumLanes / kFull;
   int64_t j = 0;
   for (; j + kSumLanes <= columns; j += kSumLanes) {
@@ -487,15 +489,15 @@ HWY_INLINE void AddRowTerms(const Math& math, int64_t begin, int64_t distance, i
   for (; j < columns; ++j) AddTerms<kRows, 1, kSums>(One(), math, begin, distance, j, sums);
 }
 
-// Calls math for all elements of rows that are `stride` elements apart:
+// Calls, for all elements of rows that are `stride` elements apart,
 //   result = math.Run(d, i, math.Columns(d, j), weight, terms)
-// where i is the element, j its column, and `terms` are kSums numbers times `weight`, which it
-// sets, to be added to sums[s][j]; and math.Store(d, result, i).
+// and then math.Store(d, result, i). i is the element and j its column. Run sets `terms` to kSums
+// numbers multiplied by `weight`, which are added to sums[s][j].
 template <int kSums, class Math>
 HWY_INLINE void ForEachRowTerm(const Math& math, int64_t rows, int64_t stride, int64_t columns,
                                double* const* sums) {
   const RowPairs pairs = PairRows(rows);
-  // Prefetchers see what comes next in memory, but not where the next row of a tile is.
+  // Hardware prefetchers follow contiguous memory, but cannot predict the next row of a tile.
   const int64_t next = stride == columns ? 0 : stride;
   for (int64_t row = 0; row < pairs.pairs; ++row) {
     AddRowTerms<2, kSums>(math, row * stride, pairs.distance * stride, columns, next, sums);

@@ -10,7 +10,7 @@ namespace gradflow {
 namespace simd_targets {
 namespace {
 
-// Highway 1.1 divides NEON into targets by whether the processor has AES.
+// Highway 1.1 splits NEON into two targets, with and without AES.
 #ifdef HWY_NEON_WITHOUT_AES
 constexpr int64_t kNeon = HWY_NEON | HWY_NEON_WITHOUT_AES;
 #else
@@ -19,7 +19,7 @@ constexpr int64_t kNeon = HWY_NEON;
 
 struct Target {
   const char* name;
-  // Highway's targets that count as this one.
+  // Highway's targets that this name stands for.
   int64_t bits;
 };
 
@@ -28,10 +28,10 @@ constexpr Target kTargets[] = {
     {"scalar", HWY_SCALAR | HWY_EMU128},
 };
 
-// Returns the bits of a target that this processor has; 0 if there is none of that name.
+// Returns the bits of the targets called `name` that this processor supports, or 0.
 int64_t UsableBits(absl::string_view name) {
-  // Independent of earlier choices. The fallback is always there: the scalar target on x86-64, and
-  // NEON on arm64, where nothing else is compiled.
+  // Detected once, independently of earlier choices. The fallback always exists: the scalar target
+  // on x86-64, and NEON on arm64, where nothing else is compiled.
 #if defined(__aarch64__)
   static const int64_t detected = (hwy::SupportedTargets() | HWY_STATIC_TARGET) & HWY_TARGETS;
 #else
@@ -43,7 +43,7 @@ int64_t UsableBits(absl::string_view name) {
   return 0;
 }
 
-// Returns the choice of GRADFLOW_SIMD; 0 for none.
+// Returns the targets that GRADFLOW_SIMD selects; 0 if it selects none.
 int64_t BitsFromEnvironment() {
   const char* name = std::getenv("GRADFLOW_SIMD");
   if (name == nullptr || *name == '\0') return 0;
@@ -85,7 +85,7 @@ bool SetSimdTarget(absl::string_view name) {
 
 void ApplySimdSwitch() {
   static const bool applied = [] {
-    simd_targets::UsableBits("");  // Looks at the processor before the choice hides it.
+    simd_targets::UsableBits("");  // Detects the processor before a choice hides its targets.
     if (const int64_t bits = simd_targets::BitsFromEnvironment(); bits != 0) {
       hwy::SetSupportedTargetsForTest(bits);
     }

@@ -1,8 +1,9 @@
 // Selection of the instruction set of SIMD kernels.
 //
-// Kernels are compiled for several instruction sets, and use the best that the processor supports.
-// The environment variable GRADFLOW_SIMD=avx512|avx2|sse4|neon|scalar selects another one. It is
-// read before the first kernel runs. Results have the same bits on all of them; tests check this.
+// Kernels are compiled for several instruction sets and use the best one that the processor
+// supports. The environment variable GRADFLOW_SIMD=avx512|avx2|sse4|neon|scalar selects another
+// instruction set. It is read before the first kernel runs, and ignored if the processor does not
+// support the value. Results have the same bits with all instruction sets; tests check this.
 #ifndef GRADFLOW_OPS_COMMON_SIMD_H_
 #define GRADFLOW_OPS_COMMON_SIMD_H_
 
@@ -15,24 +16,22 @@
 #pragma GCC visibility push(default)
 namespace gradflow {
 
-// Sums over a contiguous run of elements are kept as this many partial sums. Element i goes to
-// number i modulo kSumLanes, whatever the width of the vectors, which makes their bits the same
-// everywhere.
+// Sums over a contiguous run of elements consist of this many partial sums. Element i is added to
+// partial sum i modulo kSumLanes for all vector widths, so the bits are the same on all processors.
 inline constexpr int kSumLanes = 16;
 
-// The elements that kernels over raw pointers read and write; they compute in float.
+// Element types of kernels that take raw pointers. The kernels compute in float.
 enum class ElementType { kFloat, kHalf, kBfloat16 };
 
-// The size of a result from which on non-temporal stores pay off.
+// The minimum size of results that are faster to write with non-temporal stores.
 inline constexpr int64_t kMinNonTemporalBytes = int64_t{4} << 20;
 
-// Returns true if a result of `bytes` bytes, in runs of multiples of `run_bytes`, is best written
-// with non-temporal stores. A plain store reads its line first unless the line is in a cache, which
-// it is for a small result and for one that is written over an input. Non-temporal stores make a
-// triad faster from 4 MiB on, and slower for 1 MiB. docs/performance.md has the figures, under
-// "details".
+// Returns true if non-temporal stores are faster for a result of `bytes` bytes that consists of
+// runs of multiples of `run_bytes` bytes. A plain store first reads its cache line, unless the line
+// is already in a cache. Small results and results that are written over an input are usually in a
+// cache. docs/performance.md has measurements under "details".
 //
-// A function with non-temporal stores ends with hwy::FlushStream(), on the same thread.
+// A function with non-temporal stores must end with hwy::FlushStream() on the same thread.
 inline bool ShouldUseNonTemporalStores(const void* result, bool over_input, int64_t bytes,
                                        int64_t run_bytes = 64) {
   constexpr int64_t kLine = 64;
@@ -40,18 +39,18 @@ inline bool ShouldUseNonTemporalStores(const void* result, bool over_input, int6
          reinterpret_cast<uintptr_t>(result) % kLine == 0;
 }
 
-// Returns the instruction sets that this processor has kernels for, the best one first.
+// Returns the instruction sets that both this build and this processor support, best first.
 std::vector<std::string> SimdTargets();
 
-// Returns the one that kernels use now.
+// Returns the instruction set that kernels use now.
 std::string CurrentSimdTarget();
 
-// Makes all kernels use one of SimdTargets(), or, for "", what they would use by themselves.
-// Returns false and changes nothing if there is no such target. For tests. REQUIRES: no kernel is
-// running
+// Makes all kernels use the instruction set `name`, one of SimdTargets(); "" restores the default.
+// Returns false and changes nothing if the instruction set is not supported. For tests. REQUIRES:
+// no kernel is running
 bool SetSimdTarget(absl::string_view name);
 
-// Applies GRADFLOW_SIMD when it is first called. Every dispatch to a target calls it.
+// Applies GRADFLOW_SIMD on the first call. Every dispatch to a target calls this function.
 void ApplySimdSwitch();
 
 // Returns the sum of kSumLanes partial sums, always in the same order.

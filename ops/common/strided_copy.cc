@@ -14,24 +14,24 @@
 namespace gradflow {
 namespace {
 
-// Longer rows than these are written fast enough without non-temporal stores, and stay in the
-// cache.
+// Longer rows are written fast enough without non-temporal stores, and stay in the cache.
 constexpr int64_t kMaxStreamedRowBytes = 4096;
-// The bytes of a row of the target in a tile whose rows begin at cache lines: few, so that the
-// target's lines leave the processor whole.
+// The length of a target row in a tile whose rows begin at cache lines. It is short so that the
+// processor writes whole lines.
 constexpr int64_t kAlignedTileRowBytes = 128;
-// The least bytes of such a row, and the bytes of a tile, of TransposeLines: a tile of few columns
-// has longer rows.
+// The minimum length of a target row, and the size of a tile, of TransposeLines. A tile with few
+// columns has longer rows.
 constexpr int64_t kLinesTileRowBytes = 256;
 constexpr int64_t kLinesTileBytes = 65536;
-// The columns of a tile, in cache lines of the source.
+// The number of columns of a tile, in cache lines of the source.
 constexpr int64_t kTileLines = 256;
 
-// For strings an estimate, so that blocks of long ones end soon after their run is stopped.
+// The cost of strings is an estimate that makes blocks short, so that a stop takes effect soon.
 double NanosecondsPerElement(const Tensor& source, bool contiguous) {
   if (DataTypeIsPlainBytes(source.dtype())) {
     return contiguous ? 0.05 * DataTypeSize(source.dtype()) : 1;
   }
+  if (source.dtype() != DT_STRING) return 20;
   const auto strings = source.span<tstring>();
   const int64_t step = std::max<int64_t>(1, static_cast<int64_t>(strings.size()) / 64);
   double characters = 0;
@@ -46,7 +46,7 @@ double NanosecondsPerElement(const Tensor& source, bool contiguous) {
 template <typename E>
 void CopyRun(const E* from, int64_t from_stride, E* to, int64_t to_stride, int64_t n) {
   if (to_stride == 1 && from_stride == 1) {
-    if constexpr (std::is_same_v<E, tstring>) {
+    if constexpr (kIsObject<E>) {
       std::copy_n(from, n, to);
     } else {
       CopyShort(to, from, n * sizeof(E));
@@ -60,8 +60,8 @@ void CopyRun(const E* from, int64_t from_stride, E* to, int64_t to_stride, int64
   }
 }
 
-// Returns the dimension along which the source is contiguous if that is not the last one, along
-// which the target is; -1 otherwise.
+// Returns the dimension along which the source is contiguous, if the target is contiguous along the
+// last dimension and the source is not; otherwise -1.
 int DimensionToTile(const StridedLoop& loop) {
   const int last = static_cast<int>(loop.dims().size()) - 1;
   if (loop.inner_stride(0) != 1 || loop.inner_stride(1) == 1 || loop.inner_stride(1) == 0)
@@ -75,8 +75,8 @@ int DimensionToTile(const StridedLoop& loop) {
 template <typename E>
 constexpr bool kHasTransposeLines = std::is_same_v<E, uint32_t> || std::is_same_v<E, uint64_t>;
 
-// TransposeTile with non-temporal stores, by TransposeLines where both sides are whole lines.
-// REQUIRES: `to` and its rows are aligned to cache lines
+// Does the work of TransposeTile with non-temporal stores. Uses TransposeLines for the parts that
+// consist of whole lines on both sides. REQUIRES: `to` and its rows are aligned to cache lines
 template <typename E>
 void TransposeByLines(const E* from, int64_t from_row, E* to, int64_t to_row, int64_t rows,
                       int64_t columns) {
@@ -95,7 +95,7 @@ void TransposeByLines(const E* from, int64_t from_row, E* to, int64_t to_row, in
   }
 }
 
-// Copies in tiles over the last dimension, the rows, and dimension `d`, the columns.
+// Copies in tiles. The last dimension has the rows of a tile, dimension `d` its columns.
 template <typename E>
 void CopyTiled(const RunContext& run, const StridedLoop& loop, int d, const E* source, E* target) {
   constexpr int64_t kElementBytes = sizeof(E);
@@ -111,7 +111,7 @@ void CopyTiled(const RunContext& run, const StridedLoop& loop, int d, const E* s
   const int64_t tile_columns = rows < 4 ? kMaxTileRowBytes : kTileLines * kLine;
   const bool non_temporal =
       loop.num_elements() * static_cast<int64_t>(sizeof(E)) >= kMinNonTemporalBytes;
-  // Tiles begin at cache lines of the target in every other dimension, too.
+  // Tiles begin at cache lines of the target in every dimension.
   const DimVector& to_strides = loop.operand(0).strides;
   const bool by_lines = kHasTransposeLines<E> && aligned && non_temporal && rows >= kLine &&
                         std::all_of(to_strides.begin(), to_strides.end() - 1,
@@ -156,10 +156,11 @@ void CopyTiled(const RunContext& run, const StridedLoop& loop, int d, const E* s
       non_temporal ? StoreFence : nullptr);
 }
 
-// Returns true if rows of `bytes` at operand 0 of the loop, in `target`, are few whole cache lines.
+// Returns true if the rows of `bytes` bytes at operand 0 of the loop, in `target`, consist of a few
+// whole cache lines.
 template <typename E>
 bool HasAlignedRows(const StridedLoop& rows, const E* target, int64_t bytes) {
-  if constexpr (std::is_same_v<E, tstring>) return false;
+  if constexpr (kIsObject<E>) return false;
   const StridedLoop::Operand& operand = rows.operand(0);
   const auto aligned = [](int64_t elements) {
     return elements * static_cast<int64_t>(sizeof(E)) % kCacheLineBytes == 0;
@@ -169,7 +170,7 @@ bool HasAlignedRows(const StridedLoop& rows, const E* target, int64_t bytes) {
          std::all_of(operand.strides.begin(), operand.strides.end(), aligned);
 }
 
-// Copies rows along the last dimension, runs of the one before.
+// Copies rows along the last dimension; a run consists of rows along the dimension before it.
 template <typename E>
 void CopyRows(const RunContext& run, const StridedLoop& loop, double nanoseconds_per_element,
               const E* from, E* to) {
@@ -219,22 +220,22 @@ void CopyRows(const RunContext& run, const StridedLoop& loop, double nanoseconds
 // Copies operand 1 of the loop, the source, to operand 0, the target.
 void CopyLoop(const RunContext& run, const StridedLoop& loop, const Tensor& source,
               Tensor* target) {
-  // Longer rows are worth runs of their own, which split them.
+  // Longer rows are split into several runs.
   constexpr int64_t kMaxRow = 8 * 1024;
   if (loop.num_elements() == 0) return;
   DispatchElement(source.dtype(), [&](auto tag) {
     using E = typename decltype(tag)::type;
     const E* from = static_cast<const E*>(source.raw_data());
     E* to = static_cast<E*>(target->raw_data());
-    if constexpr (!std::is_same_v<E, tstring>) {
+    if constexpr (!kIsObject<E>) {
       if (const int d = DimensionToTile(loop); d >= 0) return CopyTiled(run, loop, d, from, to);
     }
     const int64_t to_stride = loop.inner_stride(0);
     const int64_t from_stride = loop.inner_stride(1);
     const bool contiguous = to_stride == 1 && (from_stride == 1 || from_stride == 0);
     const double cost = NanosecondsPerElement(source, contiguous);
-    // Long strings are worth runs of their own.
-    if (!std::is_same_v<E, tstring> && loop.dims().size() > 1 && loop.dims().back() <= kMaxRow) {
+    // Strings and other objects can be long, so each row is a run, which may be split.
+    if (!kIsObject<E> && loop.dims().size() > 1 && loop.dims().back() <= kMaxRow) {
       return CopyRows(run, loop, cost, from, to);
     }
     loop.ForEachRun(run, cost, [&](const int64_t* offsets, int64_t n) {
@@ -247,7 +248,7 @@ void CopyLoop(const RunContext& run, const StridedLoop& loop, const Tensor& sour
 
 DimVector RowMajorStrides(absl::Span<const int64_t> dims) {
   DimVector strides(dims.size());
-  // In an empty tensor, the product of some dimensions may overflow.
+  // The product of some dimensions of an empty tensor may overflow.
   if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return strides;
   int64_t stride = 1;
   for (size_t d = dims.size(); d-- > 0;) {
@@ -306,7 +307,7 @@ void StridedLoop::ForEachRun(const RunContext& run, double nanoseconds_per_eleme
   if (num_elements_ == 0) return;
   const size_t count = operands_.size();
   const int last = static_cast<int>(dims_.size()) - 1;
-  // A unit of work is a run: a row of the last dimension, or a part of a long row.
+  // A unit of work is one run: a row of the last dimension, or a part of a long row.
   const int64_t row = dims_[last];
   const int64_t per_block = BlockSizeForCost(nanoseconds_per_element);
   const int64_t per_unit = std::min(row, per_block);
@@ -351,8 +352,8 @@ void StridedLoop::ForEachRun(const RunContext& run, double nanoseconds_per_eleme
 
 double StridedStringBytes(const RunContext& run, const StridedLoop& loop, const Tensor& source) {
   if (source.dtype() != DT_STRING || loop.num_elements() == 0) return 0;
-  // Dimensions of stride 0 repeat the strings of the others. Without them, no string occurs twice,
-  // so the loop is no longer than the source.
+  // Dimensions of stride 0 repeat the strings of the other dimensions. Without them, no string
+  // occurs twice, so the loop is no longer than the source.
   double repeats = 1;
   DimVector dims;
   StridedLoop::Operand from{loop.operand(1).offset, {}};
@@ -401,20 +402,33 @@ void FillAll(const RunContext& run, const Tensor& value, Tensor* target) {
 
 void SetZero(const RunContext& run, Tensor* target) {
   const int64_t n = target->NumElements();
-  if (!DataTypeIsPlainBytes(target->dtype())) {
-    tstring* const strings = static_cast<tstring*>(target->raw_data());
-    ParallelFor(run, n, BlockSizeForCost(20), [&](int64_t begin, int64_t end) {
-      std::fill(strings + begin, strings + end, tstring());
-    });
-    return;
-  }
+  ParallelFor(run, n, BlockSizeForCost(CopyNanoseconds(target->dtype())),
+              [&](int64_t begin, int64_t end) { ClearElements(target, begin, end - begin); });
+}
+
+void CopyElements(const Tensor& source, int64_t from, Tensor* target, int64_t to, int64_t n) {
+  if (n == 0) return;
+  const bool has_objects = DispatchType(ObjectTypes(), source.dtype(), [&](auto tag) {
+    using E = typename decltype(tag)::type;
+    std::copy_n(static_cast<const E*>(source.raw_data()) + from, n,
+                static_cast<E*>(target->raw_data()) + to);
+  });
+  if (has_objects) return;
+  const int64_t size = DataTypeSize(source.dtype());
+  std::memcpy(static_cast<char*>(target->raw_data()) + to * size,
+              static_cast<const char*>(source.raw_data()) + from * size, n * size);
+}
+
+void ClearElements(Tensor* target, int64_t begin, int64_t n) {
+  if (n == 0) return;
+  const bool has_objects = DispatchType(ObjectTypes(), target->dtype(), [&](auto tag) {
+    using E = typename decltype(tag)::type;
+    std::fill_n(static_cast<E*>(target->raw_data()) + begin, n, E());
+  });
+  if (has_objects) return;
   // In every type of plain bytes, zero has all bits zero.
   const int64_t size = DataTypeSize(target->dtype());
-  char* const bytes = static_cast<char*>(target->raw_data());
-  ParallelFor(run, n, BlockSizeForCost(0.05 * static_cast<double>(size)),
-              [&](int64_t begin, int64_t end) {
-                std::memset(bytes + begin * size, 0, (end - begin) * size);
-              });
+  std::memset(static_cast<char*>(target->raw_data()) + begin * size, 0, n * size);
 }
 
 absl::StatusOr<Tensor> ZeroScalar(DataType dtype) {

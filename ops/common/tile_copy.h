@@ -26,13 +26,13 @@ inline void CopyShort(void* to, const void* from, size_t bytes) {
     std::memcpy(target, source, bytes);
     return;
   }
-  // The last move overlaps the one before.
+  // The last move may overlap the previous one.
   for (size_t i = 0; i + 16 < bytes; i += 16) std::memcpy(target + i, source + i, 16);
   std::memcpy(target + bytes - 16, source + bytes - 16, 16);
 }
 
-// Copies with non-temporal stores of whole cache lines, which do not read the target. Call
-// StoreFence() on the same thread before others read it.
+// Copies with non-temporal stores of whole cache lines, which do not read the target first. Call
+// StoreFence() on the same thread before other threads read the target.
 inline void NonTemporalCopy(void* to, const void* from, size_t bytes) {
   char* target = static_cast<char*>(to);
   const char* source = static_cast<const char*>(from);
@@ -52,7 +52,7 @@ inline void NonTemporalCopy(void* to, const void* from, size_t bytes) {
   std::memcpy(target, source, bytes);
 #endif
 }
-// Makes the non-temporal stores of this thread visible to others.
+// Makes the non-temporal stores of this thread visible to other threads.
 inline void StoreFence() {
 #if defined(__SSE2__)
   _mm_sfence();
@@ -61,21 +61,21 @@ inline void StoreFence() {
 
 namespace internal {
 
-// Vectors of 16 bytes, by the extension that gcc and clang share.
+// Vectors of 16 bytes, using the vector extension of gcc and clang.
 template <typename E>
 struct Lanes {
   typedef E Vector __attribute__((vector_size(16)));
   static constexpr int kCount = 16 / sizeof(E);
 };
 
-// Returns the lower (Half = 0) or upper lanes of `a` and `b`, alternating.
+// Returns the lower (Half = 0) or upper (Half = 1) lanes of `a` and `b`, alternating.
 template <int Half, typename V, size_t... I>
 V Interleave(V a, V b, std::index_sequence<I...>) {
   constexpr int kCount = sizeof...(I);
   return __builtin_shufflevector(a, b, (Half * kCount / 2 + I / 2 + (I % 2) * kCount)...);
 }
 
-// Transposes a square of kCount elements on a side. Strides are in elements.
+// Transposes a square of kCount x kCount elements. Strides are in elements.
 template <typename E>
 void TransposeSquare(const E* from, int64_t from_stride, E* to, int64_t to_stride) {
   constexpr int kCount = Lanes<E>::kCount;
@@ -95,15 +95,15 @@ void TransposeSquare(const E* from, int64_t from_stride, E* to, int64_t to_strid
   for (int i = 0; i < kCount; ++i) std::memcpy(to + i * to_stride, &a[i], 16);
 }
 
-// Vectors of three rows, a, b and c, or, interleaved: abca, bcab and cabc. No array: gcc -O2 would
-// keep it on the stack.
+// Three vectors: rows a, b and c, or, after interleaving, abca, bcab and cabc. Not an array,
+// because gcc -O2 would keep an array on the stack.
 template <typename V>
 struct ThreeVectors {
   V a;
   V b;
   V c;
 
-  // REQUIRES: `stride` elements between the vectors
+  // Loads vectors that are `stride` elements apart.
   template <typename E>
   static ThreeVectors Load(const E* from, int64_t stride) {
     ThreeVectors v;
@@ -154,13 +154,13 @@ void InterleaveRows(const E* from, int64_t from_row, int64_t count, E* to) {
     for (int r = 0; r < kRows; ++r) to[c * kRows + r] = from[r * from_row + c];
   }
 }
-// The inverse, of a source whose rows have kColumns elements.
+// Inverse of InterleaveRows: the rows of the source have kColumns elements.
 template <int kColumns, typename E>
 void DeinterleaveColumns(const E* from, int64_t rows, E* to) {
   int64_t r = 0;
   if constexpr (kColumns == 3 && sizeof(E) == 4) {
     using Three = ThreeVectors<typename Lanes<E>::Vector>;
-    // Processors fetch up to the end of a page.
+    // Hardware prefetchers stop at the end of a page.
     constexpr int64_t kAhead = 4096 / sizeof(E);
     for (; r + 4 <= rows; r += 4) {
       __builtin_prefetch(from + r * 3 + kAhead);
@@ -174,11 +174,11 @@ void DeinterleaveColumns(const E* from, int64_t rows, E* to) {
 
 }  // namespace internal
 
-// The target rows of a tile are a few cache lines long, to be written whole.
+// The target rows of a tile span a few cache lines, which are written whole.
 inline constexpr int64_t kMaxTileRowBytes = 1024;
-// Returns the largest number of rows of TransposeTile. Its buffer has room for the columns of a
-// cache line; few columns have longer rows: three channels are copied much faster by rows of 4 KiB
-// than by rows of 1 KiB.
+// Returns the maximum number of rows of TransposeTile. Its buffer has room for as many columns as
+// fit into a cache line. Tiles with fewer columns can have longer rows: a copy of three channels is
+// much faster with rows of a page than with rows of 1 KiB.
 template <typename E>
 constexpr int64_t MaxTileRows(int64_t columns) {
   constexpr int64_t kElementBytes = sizeof(E);
@@ -186,18 +186,18 @@ constexpr int64_t MaxTileRows(int64_t columns) {
          std::clamp<int64_t>(kCacheLineBytes / kElementBytes / columns, 1, 4);
 }
 
-// Copies element [r, c] of the source, at from[r * from_row + c], to to[c * to_row + r], for r in
-// [0, rows) and c in [0, columns): both are contiguous, along another dimension. Non-temporal if
-// `non_temporal`. REQUIRES: rows <= MaxTileRows<E>(columns), columns > 0
+// Copies from[r * from_row + c] to to[c * to_row + r] for r in [0, rows) and c in [0, columns). The
+// source is contiguous along c, the target along r. If `non_temporal` is true, uses non-temporal
+// stores; call StoreFence() afterwards. REQUIRES: rows <= MaxTileRows<E>(columns), columns > 0
 template <typename E>
 void TransposeTile(const E* from, int64_t from_row, E* to, int64_t to_row, int64_t rows,
                    int64_t columns, bool non_temporal) {
-  // The columns of one cache line of the source.
+  // The number of elements in a cache line of the source.
   constexpr int64_t kLine = kCacheLineBytes / sizeof(E);
   constexpr int64_t kMaxRows = MaxTileRows<E>(kLine);
   alignas(kCacheLineBytes) E buffer[kLine * kMaxRows];
   if ((rows == 2 || rows == 3) && to_row == rows) {
-    // The target is contiguous: interleaves a few rows.
+    // The target is contiguous: interleave a few rows.
     const int64_t step = kLine * kMaxRows / rows;
     for (int64_t begin = 0; begin < columns; begin += step) {
       const int64_t count = std::min(step, columns - begin);

@@ -15,13 +15,13 @@ HWY_INLINE void TransposeSquare(D, const T* from, int64_t, T* to, int64_t) {
 }
 #else
 
-// The number of 16-byte blocks of a vector.
+// The number of 16-byte blocks in a vector.
 template <class D>
 constexpr int kBlocks = HWY_MAX(static_cast<int>(hn::MaxLanes(D()) * sizeof(hn::TFromD<D>) / 16),
                                 1);
 
-// Transposes the blocks of as many vectors as each has: block b of vector k becomes block k of
-// vector b. Vector k is v[k * kStride].
+// Transposes the blocks of kBlocks vectors: block b of vector k becomes block k of vector b. Vector
+// k is v[k * kStride].
 template <class D, int kStride>
 HWY_INLINE void TransposeBlocks([[maybe_unused]] D d, [[maybe_unused]] hn::Vec<D>* v) {
 #if HWY_MAX_BYTES >= 64
@@ -45,7 +45,7 @@ HWY_INLINE void TransposeBlocks([[maybe_unused]] D d, [[maybe_unused]] hn::Vec<D
 #endif
 }
 
-// Transposes a square of as many elements on a side as a vector has.
+// Transposes a square whose side is the number of lanes of a vector.
 template <class D, typename T>
 HWY_INLINE void TransposeSquare(D d, const T* from, int64_t from_row, T* to, int64_t to_row) {
   constexpr int kLanes = static_cast<int>(hn::MaxLanes(D()));
@@ -54,7 +54,8 @@ HWY_INLINE void TransposeSquare(D d, const T* from, int64_t from_row, T* to, int
   GRADFLOW_UNROLL
   for (int i = 0; i < kLanes; ++i) v[i] = hn::LoadU(d, from + i * from_row);
   if constexpr (kInBlock > 1) {
-    // Rows of a group that are kInBlock / 2 apart, then 1 apart, exchange lanes within blocks.
+    // Rows of a group exchange lanes within blocks: first rows kInBlock / 2 apart, then adjacent
+    // rows.
     GRADFLOW_UNROLL
     for (int g = 0; g < kLanes; g += kInBlock) {
       if constexpr (kInBlock == 2) {
@@ -75,7 +76,7 @@ HWY_INLINE void TransposeSquare(D d, const T* from, int64_t from_row, T* to, int
   }
   GRADFLOW_UNROLL
   for (int i = 0; i < kInBlock; ++i) TransposeBlocks<D, kInBlock>(d, v + i);
-  // v[i + k * kInBlock] has column k * kInBlock + i.
+  // v[i] has column i of the square.
   GRADFLOW_UNROLL
   for (int i = 0; i < kLanes; ++i) hn::Stream(v[i], d, to + i * to_row);
 }
@@ -86,8 +87,8 @@ template <typename T>
 HWY_INLINE void TransposeAll(const T* from, int64_t from_row, T* to, int64_t to_row, int64_t rows,
                              int64_t columns) {
   constexpr int64_t kLine = kLineElements<T>;
-  // Cache lines of a source row between the one that is read and the one that is prefetched: the
-  // processor follows fewer sequences than a tile has rows.
+  // The prefetch distance along a source row. The processor's own prefetchers follow fewer streams
+  // than a tile has rows.
   constexpr int64_t kAhead = 4 * kLine;
   const hn::CappedTag<T, kLine> d;
   constexpr int64_t kSide = static_cast<int64_t>(hn::MaxLanes(d));
@@ -97,7 +98,7 @@ HWY_INLINE void TransposeAll(const T* from, int64_t from_row, T* to, int64_t to_
       if (c + kAhead < columns) {
         for (int64_t i = 0; i < kLine; ++i) hwy::Prefetch(line + i * from_row + kAhead);
       }
-      // The squares of one line of the target follow each other, so that it is written whole.
+      // The squares of one target line follow each other, so that the line is written whole.
       for (int64_t i = 0; i < kLine; i += kSide) {
         for (int64_t k = 0; k < kLine; k += kSide) {
           TransposeSquare(d, line + k * from_row + i, from_row, to + (c + i) * to_row + r + k,

@@ -1,8 +1,7 @@
-// DynamicPartition, which sends rows to one of several tensors, and its inverses DynamicStitch and
-// ParallelDynamicStitch. Rows are moved as bytes, strings one by one.
+// DynamicPartition, which distributes rows to several tensors, and its inverses DynamicStitch and
+// ParallelDynamicStitch. Rows are copied as bytes, strings and other objects one at a time.
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/input_checks.h"
+#include "gradflow/ops/common/strided_copy.h"
 
 namespace gradflow::dynamic_stitch {
 namespace {
@@ -25,16 +25,9 @@ absl::StatusOr<PartialTensorShape> WithRows(int64_t rows, const PartialTensorSha
   return PartialTensorShape::Make(dims);
 }
 
-// Copies row `from` of `source` to row `to` of `target`, of `width` elements each.
+// Copies row `from` of `source` to row `to` of `target`. Rows have `width` elements.
 void CopyRow(const Tensor& source, int64_t from, Tensor* target, int64_t to, int64_t width) {
-  if (source.dtype() == DT_STRING) {
-    const tstring* x = static_cast<const tstring*>(source.raw_data()) + from * width;
-    std::copy_n(x, width, static_cast<tstring*>(target->raw_data()) + to * width);
-    return;
-  }
-  const int64_t bytes = width * DataTypeSize(source.dtype());
-  std::memcpy(static_cast<char*>(target->raw_data()) + to * bytes,
-              static_cast<const char*>(source.raw_data()) + from * bytes, bytes);
+  CopyElements(source, from * width, target, to * width, width);
 }
 
 // ---- DynamicPartition ----
@@ -89,7 +82,7 @@ absl::Status DynamicPartition(KernelContext& ctx) {
   }
   if (data.NumElements() == 0) return absl::OkStatus();
   const int64_t width = data.NumElements() / n;
-  // The row of its output that each row goes to.
+  // The row of the output that each input row goes to.
   Tensor targets;
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_INT64, {n}, &targets));
   int64_t* target = static_cast<int64_t*>(targets.raw_data());
@@ -105,7 +98,8 @@ absl::Status DynamicPartition(KernelContext& ctx) {
 
 // ---- DynamicStitch ----
 
-// Inputs 0 to N - 1 are indices, N to 2 N - 1 data.
+// Returns the error that the rows of data[k] and data[0] have different shapes. Inputs 0 to N - 1
+// are indices; inputs N to 2 N - 1 are data.
 absl::Status RowsDiffer(int k, const PartialTensorShape& data0, const PartialTensorShape& indices0,
                         const PartialTensorShape& data, const PartialTensorShape& indices) {
   return errors::InvalidArgument(
@@ -191,8 +185,8 @@ absl::Status DynamicStitch(KernelContext& ctx) {
   if (shape.num_elements() == 0) return absl::OkStatus();
   const int64_t width = shape.num_elements() / rows;
 
-  // Where each row comes from: the input and the row in it, or -1. The last of several counts, and
-  // each row is written once.
+  // The source of each row: an input and a row of this input, or -1. The last of several sources
+  // wins, so that each row is written once.
   Tensor sources;
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_INT64, {rows, 2}, &sources));
   int64_t* source = static_cast<int64_t*>(sources.raw_data());
@@ -200,20 +194,18 @@ absl::Status DynamicStitch(KernelContext& ctx) {
   for (int k = 0; k < n; ++k) {
     const auto values = ctx.input(k).span<int32_t>();
     for (size_t i = 0; i < values.size(); ++i) {
-      // Twice the row may not fit int32.
+      // 2 * r may not fit in an int32.
       const int64_t r = values[i];
       source[2 * r] = n + k;
       source[2 * r + 1] = static_cast<int64_t>(i);
     }
   }
-  const bool strings = merged->dtype() == DT_STRING;
-  const int64_t bytes = width * DataTypeSize(merged->dtype());
   ParallelFor(ctx, rows, BlockSizeForCost(0.2 * width + 5), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       if (source[2 * r] >= 0) {
         CopyRow(ctx.input(static_cast<int>(source[2 * r])), source[2 * r + 1], merged, r, width);
-      } else if (!strings) {
-        std::memset(static_cast<char*>(merged->raw_data()) + r * bytes, 0, bytes);
+      } else {
+        ClearElements(merged, r * width, width);
       }
     }
   });
@@ -222,13 +214,12 @@ absl::Status DynamicStitch(KernelContext& ctx) {
 
 constexpr char kStitchDoc[] = R"(
 
-Row `indices[k][i]` of the result is row i of `data[k]`. If an index is there several times, the
-last counts: that of the last k and, for this k, of the last i. Rows that no index names are 0 (or
-empty strings).
+Row `indices[k][i]` of the result is row i of `data[k]`. If an index occurs several times, the last
+row is used: the last k and, for this k, the last i. Rows without an index are 0 (or empty strings).
 
 indices: Tensors of the indices of rows, not negative.
-data: For each tensor of indices, a tensor whose shape starts with that of the indices. The rest is
-  the shape of a row, the same for all.
+data: For each tensor of indices, a tensor whose shape starts with the shape of the indices. The
+  rest is the shape of a row, which is the same for all tensors.
 merged: The rows, up to the largest index.
 N: The number of tensors of indices, and of data.
 T: The type of `data` and `merged`.)";
@@ -248,7 +239,7 @@ void Register(Registry& registry) {
 
 The rows of an output keep their order.
 
-data: A tensor whose shape starts with that of `partitions`. The rest is the shape of a row.
+data: A tensor whose shape starts with the shape of `partitions`. The rest is the shape of a row.
 partitions: The output of each row, in [0, num_partitions), in any shape.
 outputs: The rows for each output.
 num_partitions: The number of outputs.
@@ -263,9 +254,10 @@ T: The type of `data` and the outputs.)");
         .Attr("T: type")
         .Shape(StitchShape)
         .Doc(absl::StrCat("Merges rows of tensors into one tensor, by index.", kStitchDoc));
-    registry.Kernel(op, MakeFunctionKernel<DynamicStitch>);
+    registry.Kernel(op, MakeFunctionKernel<DynamicStitch>).Types("T", AllDataTypes());
   }
-  registry.Kernel("DynamicPartition", MakeFunctionKernel<DynamicPartition>);
+  registry.Kernel("DynamicPartition", MakeFunctionKernel<DynamicPartition>)
+      .Types("T", AllDataTypes());
 }
 
 }  // namespace gradflow::dynamic_stitch

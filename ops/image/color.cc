@@ -20,7 +20,7 @@ namespace {
 
 // ---- Pixels ----
 
-// Sets hsv to the hue, saturation and value of rgb. The hue is in [0, 1).
+// Converts rgb to hue, saturation and value. The hue is in [0, 1).
 template <typename C>
 void ToHsv(const C* rgb, C* hsv) {
   const C r = rgb[0];
@@ -51,7 +51,8 @@ void ToRgb(const C* hsv, C* rgb) {
   for (int k = 0; k < 3; ++k) rgb[k] = ((1 - s) + s * shares[k]) * v;
 }
 
-// Turns the hue by `turn` sixths of a circle. The greatest and the least channel keep their values.
+// Turns the hue by `turn` sixths of a circle. The largest and the smallest channel keep their
+// values.
 void TurnHue(const float* rgb, float turn, float* to) {
   const float high = std::max(rgb[0], std::max(rgb[1], rgb[2]));
   const float low = std::min(rgb[0], std::min(rgb[1], rgb[2]));
@@ -64,9 +65,9 @@ void TurnHue(const float* rgb, float turn, float* to) {
   }
   h += turn;
   h -= 6 * std::floor(h / 6);
-  // Rounding may have made 6 of a small negative number.
+  // Adding 6 to a small negative number may round to 6.
   if (!(h < 6)) h = h >= 6 ? 0 : h;
-  // Channel k rises to its maximum at 2k, and stays there for a sixth on each side.
+  // Channel k has its maximum within a sixth of the circle on each side of 2k.
   for (int k = 0; k < 3; ++k) {
     const float distance = std::abs(h - static_cast<float>(2 * k));
     const float around = std::min(distance, 6 - distance);
@@ -81,7 +82,7 @@ void ScaleSaturation(const float* rgb, float scale, float* to) {
   ToRgb(hsv, to);
 }
 
-// Calls fn(from, to) for the three channels of all pixels of input 0, which are converted to C.
+// Calls fn(from, to) for the three channels of each pixel of input 0, converted to C.
 template <typename C, typename F>
 absl::Status ForEachPixel(KernelContext& ctx, double nanoseconds, const F& fn) {
   const Tensor& input = ctx.input(0);
@@ -111,7 +112,7 @@ absl::Status ForEachPixel(KernelContext& ctx, double nanoseconds, const F& fn) {
 absl::Status CheckChannels(absl::string_view shape, int64_t found, bool adjusts) {
   if (found == 3 || found < 0) return absl::OkStatus();
   const std::string text = absl::StrCat("images must have 3 channels, but has shape ", shape);
-  // TensorFlow's codes.
+  // TensorFlow's error codes.
   return adjusts ? absl::InvalidArgumentError(text) : absl::FailedPreconditionError(text);
 }
 
@@ -137,7 +138,7 @@ class Convert final : public OpKernel {
   DataTypeVector types_;
 };
 
-// Adjust(rgb, factor, to) adjusts a pixel, where the factor is input 1.
+// kAdjust(rgb, factor, to) adjusts a pixel. The factor is kUnit times input 1.
 template <void (*kAdjust)(const float*, float, float*), int kUnit>
 class Adjust final : public OpKernel {
  public:
@@ -166,7 +167,7 @@ class Adjust final : public OpKernel {
   std::string factor_name_;
 };
 
-// Moves each element away from the mean of its channel in its image.
+// Moves each element away from the mean of its channel in the image.
 class AdjustContrast final : public OpKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) {
@@ -191,7 +192,7 @@ class AdjustContrast final : public OpKernel {
     const int64_t columns = input.dim_size(rank - 2);
     const int64_t rows = input.dim_size(rank - 3);
     const int64_t images = input.NumElements() / (rows * columns * channels);
-    // Sums of blocks of rows, added in order.
+    // The sums of blocks of rows are added in order.
     const int64_t n = columns * channels;
     const int64_t block = std::max(BlockSizeForCost(static_cast<double>(n)), NumBlocks(rows, 64));
     const int64_t blocks = NumBlocks(rows, block);
@@ -329,7 +330,7 @@ T: The type of the images. TensorFlow's CPU has no kernel for half.)");
       .Shape(AdjustShape)
       .Doc(R"(Scales the contrast of images.
 
-Each result is (x - mean) * contrast_factor + mean, where the mean is that of the channel in the
+Each result is (x - mean) * contrast_factor + mean, where the mean is the mean of the channel in the
 image, accumulated in double.
 
 images: Images of shape [..., rows, columns, channels].

@@ -1,4 +1,4 @@
-// CropAndResize and its gradients by the image and by the boxes.
+// CropAndResize and its gradients with respect to the image and the boxes.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -25,20 +25,20 @@ using CropTypes =
 
 // ---- Positions ----
 
-// Returns the greatest float that is at most n.
+// Returns the largest float that is at most n.
 float FloatAtMost(int64_t n) {
   const float nearest = static_cast<float>(n);
-  // Numbers near 2^63 round up to it, which no int64 is.
+  // Numbers near 2^63 round up to 2^63, which does not fit int64.
   constexpr float kLimit = 0x1p63f;
   const bool is_above = nearest >= kLimit || static_cast<int64_t>(nearest) > n;
   return is_above ? std::nextafter(nearest, 0.0f) : nearest;
 }
 
-// The positions in the image of the rows (columns) of a crop.
-class Axis {
+// The positions of the rows (columns) of a crop in the image.
+class CropAxis {
  public:
-  // `from` and `to` are the box's bounds, normalized by the last index of the image.
-  Axis(float from, float to, int64_t image, int64_t crop)
+  // `from` and `to` are the bounds of the box, normalized by the last index of the image.
+  CropAxis(float from, float to, int64_t image, int64_t crop)
       : from_(from),
         last_(FloatAtMost(image - 1)),
         scale_(crop > 1 ? (to - from) * last_ / static_cast<float>(crop - 1) : 0),
@@ -50,7 +50,7 @@ class Axis {
   bool IsInside(float position) const { return position >= 0 && position <= last_; }
 
  private:
-  // Computed in double, as TensorFlow does. Rounding to float must not leave the image.
+  // Computed in double, as in TensorFlow. Rounding to float must not leave the image.
   float Center(float from, float to, int64_t image) const {
     const double center = 0.5 * (from + to) * static_cast<double>(image - 1);
     const float rounded = static_cast<float>(center);
@@ -76,7 +76,7 @@ struct Between {
         weight(position - static_cast<float>(low)) {}
 };
 
-struct Sizes {
+struct CropSizes {
   int64_t batch;
   int64_t rows;
   int64_t columns;
@@ -88,10 +88,11 @@ struct Sizes {
 
 // ---- Checks ----
 
-// Checks the boxes, and that box_ind are images. The inputs are `boxes` and `boxes` + 1.
+// Checks the boxes, and that box_ind has valid image indices. The inputs are `boxes` and `boxes` +
+// 1.
 absl::Status CheckBoxes(const KernelContext& ctx, int boxes, int64_t batch, int64_t count) {
   GRADFLOW_RETURN_IF_ERROR(ctx.CheckShape(boxes, "boxes", TensorShape({count, 4})));
-  // Programs know TensorFlow's words, in which box_ind is box_index.
+  // Programs may expect TensorFlow's wording, which calls box_ind box_index.
   if (ctx.input(boxes + 1).shape() != TensorShape({count})) {
     return errors::InvalidArgument("box_index has incompatible shape: box_ind must have shape [",
                                    count, "], but has shape ",
@@ -125,7 +126,7 @@ absl::Status ReadIsNearest(const KernelConstruction& construction, bool* is_near
   return absl::OkStatus();
 }
 
-// Merges the number of boxes from inputs `boxes` and `boxes` + 1 into *count.
+// Merges the numbers of boxes of inputs `boxes` and `boxes` + 1 into *count.
 absl::Status CheckBoxShapes(const ShapeContext& c, int boxes, int64_t* count) {
   GRADFLOW_RETURN_IF_ERROR(c.CheckRank(boxes, 2));
   GRADFLOW_RETURN_IF_ERROR(c.CheckRank(boxes + 1, 1));
@@ -193,13 +194,13 @@ class CropAndResize final : public OpKernel {
     Tensor* output = nullptr;
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &output));
     if (output->NumElements() == 0) return absl::OkStatus();
-    const Sizes sizes = {image.dim_size(0),
-                         image.dim_size(1),
-                         image.dim_size(2),
-                         image.dim_size(3),
-                         boxes,
-                         crop[0],
-                         crop[1]};
+    const CropSizes sizes = {image.dim_size(0),
+                             image.dim_size(1),
+                             image.dim_size(2),
+                             image.dim_size(3),
+                             boxes,
+                             crop[0],
+                             crop[1]};
     DispatchType(CropTypes(), ctx.input_dtype(0), [&](auto tag) {
       Crop<typename decltype(tag)::type>(ctx, sizes, output->flat<float>().data());
     });
@@ -209,7 +210,7 @@ class CropAndResize final : public OpKernel {
  private:
   // A unit of work is a row of a crop.
   template <typename T>
-  void Crop(const KernelContext& ctx, const Sizes& s, float* crops) const {
+  void Crop(const KernelContext& ctx, const CropSizes& s, float* crops) const {
     const T* const images = ctx.input(0).flat<T>().data();
     const float* const boxes = ctx.input(1).flat<float>().data();
     const int32_t* const indices = ctx.input(2).flat<int32_t>().data();
@@ -225,9 +226,9 @@ class CropAndResize final : public OpKernel {
   }
 
   template <typename T>
-  void Row(const T* image, const float* box, int64_t row, const Sizes& s, float* to) const {
-    const Axis rows(box[0], box[2], s.rows, s.crop_rows);
-    const Axis columns(box[1], box[3], s.columns, s.crop_columns);
+  void Row(const T* image, const float* box, int64_t row, const CropSizes& s, float* to) const {
+    const CropAxis rows(box[0], box[2], s.rows, s.crop_rows);
+    const CropAxis columns(box[1], box[3], s.columns, s.crop_columns);
     const float y = rows.At(row);
     if (!rows.IsInside(y)) {
       std::fill_n(to, s.crop_columns * s.depth, extrapolation_value_);
@@ -312,10 +313,10 @@ class GradImage final : public OpKernel {
     if (!std::is_same_v<S, T>) {
       GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DataTypeToEnum<S>::value, shape, &sums));
     }
-    const Sizes s = {size[0],           size[1],           size[2],          size[3],
-                     grads.dim_size(0), grads.dim_size(1), grads.dim_size(2)};
+    const CropSizes s = {size[0],           size[1],           size[2],          size[3],
+                         grads.dim_size(0), grads.dim_size(1), grads.dim_size(2)};
     const int64_t image_size = s.rows * s.columns * s.depth;
-    // The boxes in the order of their images, those of an image in their own.
+    // The boxes ordered by image. The boxes of an image keep their order.
     Tensor order;
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_INT64, {s.boxes}, &order));
     int64_t* const boxes = order.flat<int64_t>().data();
@@ -346,8 +347,8 @@ class GradImage final : public OpKernel {
   }
 
  private:
-  // Sets order[0 .. s.boxes) to the boxes, sorted by their images: a counting sort.
-  static absl::Status SortBoxes(KernelContext& ctx, const Sizes& s, int64_t* order) {
+  // Sets order[0 .. s.boxes) to the boxes sorted by image, with a counting sort.
+  static absl::Status SortBoxes(KernelContext& ctx, const CropSizes& s, int64_t* order) {
     Tensor counts;
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_INT64, {s.batch + 1}, &counts));
     int64_t* const ends = counts.flat<int64_t>().data();
@@ -359,12 +360,12 @@ class GradImage final : public OpKernel {
     return absl::OkStatus();
   }
 
-  void AddBox(const KernelContext& ctx, const Sizes& s, int64_t box, S* image) const {
+  void AddBox(const KernelContext& ctx, const CropSizes& s, int64_t box, S* image) const {
     const float* const bounds = ctx.input(1).flat<float>().data() + 4 * box;
     const float* dy =
         ctx.input(0).flat<float>().data() + box * s.crop_rows * s.crop_columns * s.depth;
-    const Axis rows(bounds[0], bounds[2], s.rows, s.crop_rows);
-    const Axis columns(bounds[1], bounds[3], s.columns, s.crop_columns);
+    const CropAxis rows(bounds[0], bounds[2], s.rows, s.crop_rows);
+    const CropAxis columns(bounds[1], bounds[3], s.columns, s.crop_columns);
     for (int64_t r = 0; r < s.crop_rows; ++r) {
       const float y = rows.At(r);
       for (int64_t i = 0; i < s.crop_columns; ++i, dy += s.depth) {
@@ -384,7 +385,7 @@ class GradImage final : public OpKernel {
       }
     }
   }
-  static void Add(const Sizes& s, int64_t row, int64_t column, float weight, const float* dy,
+  static void Add(const CropSizes& s, int64_t row, int64_t column, float weight, const float* dy,
                   S* image) {
     S* const to = image + (row * s.columns + column) * s.depth;
     for (int64_t d = 0; d < s.depth; ++d) to[d] += static_cast<S>(weight * dy[d]);
@@ -433,8 +434,8 @@ class GradBoxes final : public OpKernel {
       SetZero(ctx.run(), output);
       return absl::OkStatus();
     }
-    const Sizes s = {image.dim_size(0), image.dim_size(1), image.dim_size(2), image.dim_size(3),
-                     grads.dim_size(0), grads.dim_size(1), grads.dim_size(2)};
+    const CropSizes s = {image.dim_size(0), image.dim_size(1), image.dim_size(2), image.dim_size(3),
+                         grads.dim_size(0), grads.dim_size(1), grads.dim_size(2)};
     DispatchType(CropTypes(), ctx.input_dtype(1), [&](auto tag) {
       using T = typename decltype(tag)::type;
       float* const to = output->flat<float>().data();
@@ -448,14 +449,14 @@ class GradBoxes final : public OpKernel {
 
  private:
   template <typename T>
-  static void Box(const KernelContext& ctx, const Sizes& s, int64_t box, float* to) {
+  static void Box(const KernelContext& ctx, const CropSizes& s, int64_t box, float* to) {
     const float* const bounds = ctx.input(2).flat<float>().data() + 4 * box;
     const int64_t index = ctx.input(3).flat<int32_t>()(box);
     const T* const image = ctx.input(1).flat<T>().data() + index * s.rows * s.columns * s.depth;
     const float* dy =
         ctx.input(0).flat<float>().data() + box * s.crop_rows * s.crop_columns * s.depth;
-    const Axis rows(bounds[0], bounds[2], s.rows, s.crop_rows);
-    const Axis columns(bounds[1], bounds[3], s.columns, s.crop_columns);
+    const CropAxis rows(bounds[0], bounds[2], s.rows, s.crop_rows);
+    const CropAxis columns(bounds[1], bounds[3], s.columns, s.crop_columns);
     double sums[4] = {};
     for (int64_t r = 0; r < s.crop_rows; ++r) {
       const float y = rows.At(r);
@@ -485,7 +486,7 @@ class GradBoxes final : public OpKernel {
     }
     for (int k = 0; k < 4; ++k) to[k] = static_cast<float>(sums[k]);
   }
-  // Adds the derivative of position i by the bounds of its axis.
+  // Adds the derivative of position i with respect to the bounds of its axis.
   static void AddBounds(double gradient, int64_t i, int64_t image, int64_t crop, double* from,
                         double* to) {
     const double last = static_cast<double>(image - 1);
@@ -536,7 +537,7 @@ extrapolation_value: The value of pixels outside of the image.)"));
       .Attr("T: {float, half, double}")
       .Attr("method: {'bilinear', 'nearest'} = 'bilinear'")
       .Shape(GradImageShape)
-      .Doc(absl::StrCat(R"(Computes the gradient of CropAndResize by the images.
+      .Doc(absl::StrCat(R"(Computes the gradient of CropAndResize with respect to the images.
 
 grads: The gradients with respect to the crops.
 )",
@@ -554,7 +555,7 @@ method: The interpolation, as in CropAndResize.)"));
       .Attr("T: {uint8, uint16, int8, int16, int32, int64, half, float, double}")
       .Attr("method: {'bilinear'} = 'bilinear'")
       .Shape(GradBoxesShape)
-      .Doc(absl::StrCat(R"(Computes the gradient of CropAndResize by the boxes.
+      .Doc(absl::StrCat(R"(Computes the gradient of CropAndResize with respect to the boxes.
 
 grads: The gradients with respect to the crops.
 image: The images.

@@ -1,7 +1,7 @@
 // DecodeImage, DecodeJpeg, DecodeAndCropJpeg, DecodePng, DecodeGif, DecodeBmp and DecodeWebP.
 //
-// An op decodes more formats than its name says, as in TensorFlow: DecodeJpeg, DecodePng and
-// DecodeGif decode JPEG, PNG and GIF of one frame.
+// As in TensorFlow, an op decodes more formats than its name says: DecodeJpeg, DecodePng and
+// DecodeGif all decode JPEG, PNG and single-frame GIF.
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "gradflow/core/charge.h"
+#include "gradflow/core/memory_reservation.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
@@ -111,7 +111,7 @@ class DecodeImage final : public OpKernel {
     const ImageFormat format = internal::ImageFormatOf(bytes);
     if (format == ImageFormat::kUnknown) {
       return errors::InvalidArgument(
-          "contents is no image: expected the first bytes of JPEG, PNG, GIF, BMP or WebP");
+          "contents is not an image: expected the first bytes of JPEG, PNG, GIF, BMP or WebP");
     }
     if (!Decodes(op_, format)) {
       return errors::InvalidArgument("contents is a ", NameOf(format),
@@ -144,12 +144,12 @@ class DecodeImage final : public OpKernel {
   }
 
   absl::Status Decode(KernelContext& ctx, const std::string& bytes, ImageFormat format) const {
-    // Images of 8 bits become those of other types afterwards, but PNG files may have 16 bits.
+    // Images are decoded with 8 bits and then converted. PNG files may have 16 bits.
     const bool is_wide = format == ImageFormat::kPng && dtype_ != DT_UINT8;
     const DataType decoded_type = is_wide ? DT_UINT16 : DT_UINT8;
     Tensor* output = nullptr;
     Tensor decoded;
-    Charge working_memory(ctx.allocator().get());
+    MemoryReservation working_memory(ctx.allocator().get());
     const auto charge = [&](int64_t bytes) {
       return working_memory.Set(static_cast<double>(bytes), "the decoder of an image");
     };
@@ -209,7 +209,7 @@ class DecodeImage final : public OpKernel {
     return errors::Internal("no decoder");
   }
 
-  // The shape of the output. Ops for animations have a dimension of frames.
+  // Returns the shape of the output. Ops for animations have a dimension of frames.
   absl::StatusOr<TensorShape> Shape(ImageFormat format, const ImageSize& size) const {
     bool has_frames = op_ == Op::kGif || op_ == Op::kWebP;
     if (op_ == Op::kImage) {
@@ -225,7 +225,7 @@ class DecodeImage final : public OpKernel {
     return TensorShape::Make({size.rows, size.columns, size.channels});
   }
 
-  // Converts the elements: to float in [0, 1], and 8 bits to 16 by a factor of 256.
+  // Converts elements to float in [0, 1], or from 8 to 16 bits by a factor of 256.
   static void Convert(const KernelContext& ctx, const Tensor& from, Tensor* to) {
     const int64_t n = to->NumElements();
     ParallelFor(ctx, n, BlockSizeForCost(0.5), [&](int64_t begin, int64_t end) {
@@ -256,7 +256,7 @@ class DecodeImage final : public OpKernel {
 
 // ---- Shapes ----
 
-// Reads the number of channels, -1 if it is that of the file.
+// Reads the number of channels; -1 if the file determines it.
 absl::StatusOr<int64_t> Channels(const ShapeContext& c) {
   int64_t channels = 0;
   GRADFLOW_RETURN_IF_ERROR(c.GetAttr("channels", &channels));
@@ -308,16 +308,17 @@ absl::Status WebPShape(ShapeContext& c) {
 
 constexpr char kContentsDoc[] = "contents: The bytes of the file.\n";
 constexpr char kChannelsDoc[] =
-    R"(channels: The number of channels of the result: 1 for gray, 3 for RGB, 4 for RGBA; 0 for that of
-  the file.
+    R"(channels: The number of channels of the result: 1 for gray, 3 for RGB, 4 for RGBA; 0 for the
+  number in the file.
 )";
 constexpr char kJpegDoc[] = R"(ratio: The divisor of the size: 1, 2, 4 or 8.
 fancy_upscaling: If true, color is interpolated smoothly.
 try_recover_truncated: If true, files that end too early are decoded as far as they go.
-acceptable_fraction: The fraction of the rows that a file must have. Others are 0.
+acceptable_fraction: The minimum fraction of the rows that a truncated file must have. The missing
+  rows are 0.
 dct_method: "INTEGER_ACCURATE" for the exact inverse transform. "INTEGER_FAST" or "" for a faster
   one.)";
-constexpr char kFormatsDoc[] = R"(PNG and GIF images of one frame are decoded, too.
+constexpr char kFormatsDoc[] = R"(PNG and GIF images of one frame are also decoded.
 
 )";
 
@@ -383,7 +384,7 @@ expand_animations: If true, all frames of an animation are decoded, otherwise th
       .Shape(DecodeShape)
       .Doc(absl::StrCat(R"(Decodes a PNG file.
 
-JPEG and GIF images of one frame are decoded, too.
+JPEG and GIF images of one frame are also decoded.
 
 )",
                         kContentsDoc, "image: The image, of shape [rows, columns, channels].\n",
@@ -406,12 +407,13 @@ JPEG and PNG images are decoded as one frame.
       .Output("image: uint8")
       .Attr("channels: int = 0")
       .Shape(DecodeShape)
-      .Doc(absl::StrCat(R"(Decodes a BMP file without compression, of 8, 24 or 32 bits a pixel.
+      .Doc(absl::StrCat(
+          R"(Decodes a BMP file without compression, of 8, 24 or 32 bits a pixel.
 
 )",
-                        kContentsDoc, "image: The image, of shape [rows, columns, channels].\n",
-                        "channels: The number of channels of the result: 3, 4, or 0 for that of "
-                        "the file."));
+          kContentsDoc, "image: The image, of shape [rows, columns, channels].\n",
+          "channels: The number of channels of the result: 3, 4, or 0 for the number in "
+          "the file."));
   registry.Op("DecodeWebP")
       .Group("image_ops")
       .Input("contents: string")

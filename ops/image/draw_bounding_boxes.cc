@@ -1,4 +1,4 @@
-// DrawBoundingBoxes and V2: lines of one pixel around boxes.
+// DrawBoundingBoxes and V2: draws lines that are one pixel wide around boxes.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -15,12 +15,13 @@
 namespace gradflow::draw_bounding_boxes {
 namespace {
 
-// Yellow, blue, red, lime, purple, olive, maroon, navy, aqua and fuchsia.
+// The default colors: yellow, blue, red, lime, purple, olive, maroon, navy, aqua and fuchsia.
 constexpr float kColors[10][4] = {
     {1, 1, 0, 1},       {0, 0, 1, 1},    {1, 0, 0, 1},    {0, 1, 0, 1}, {0.5f, 0, 0.5f, 1},
     {0.5f, 0.5f, 0, 1}, {0.5f, 0, 0, 1}, {0, 0, 0.5f, 1}, {0, 1, 1, 1}, {1, 0, 1, 1}};
 
-// The pixel at a normalized position, rounded towards zero and clamped to a range beyond any image.
+// Returns the pixel at a normalized position, rounded towards zero and clamped to a range beyond
+// any image.
 int64_t PixelAt(float position, int64_t size) {
   constexpr float kLimit = 0x1p40f;
   // An infinite position times 0 would be NaN.
@@ -117,7 +118,7 @@ class DrawBoundingBoxes final : public OpKernel {
         return errors::InvalidArgument("colors must have a column for each of ", depth,
                                        " channels, but has shape ", tensor.shape().DebugString());
       }
-      // Boxes use no more than one color each.
+      // Each box uses at most one color.
       const int64_t count = std::min(tensor.dim_size(0), ctx.input(1).dim_size(1));
       if (tensor.NumElements() > 0) {
         for (int64_t i = 0; i < std::max<int64_t>(1, count); ++i) {
@@ -138,8 +139,8 @@ class DrawBoundingBoxes final : public OpKernel {
     return absl::OkStatus();
   }
 
-  // Draws the lines of a box [y1, x1, y2, x2] that are inside of the image. Boxes of NaN, and those
-  // whose bounds are in reverse order, have none.
+  // Draws the lines of a box [y1, x1, y2, x2] that are inside of the image. Draws nothing if a
+  // bound is NaN or if the bounds are in reverse order.
   static void Draw(const Canvas& canvas, const float* box, const T* color, T* image) {
     for (int k = 0; k < 4; ++k) {
       if (std::isnan(box[k])) return;
@@ -187,7 +188,7 @@ void Register(Registry& registry) {
       .Output("output: T")
       .Attr("T: {float, half} = DT_FLOAT")
       .Shape(Shape)
-      .Doc(absl::StrCat(R"(Draws boxes in ten colors, in turn.
+      .Doc(absl::StrCat(R"(Draws boxes in ten colors, which repeat.
 
 The parts of a box outside of its image are not drawn.
 
@@ -204,14 +205,14 @@ T: The type of the images.)"));
       .Attr("T: {float, half} = DT_FLOAT")
       .Shape(Shape)
       .Doc(absl::StrCat(
-          R"(Draws boxes in the given colors, in turn.
+          R"(Draws boxes in the given colors, which repeat.
 
 The parts of a box outside of its image are not drawn.
 
 images: Images of shape [batch, rows, columns, channels], with 1, 3 or 4 channels.
 )",
           kBoxesDoc,
-          R"(colors: A color in each row. If there is none, those of DrawBoundingBoxes are used.
+          R"(colors: A color in each row. If empty, the colors of DrawBoundingBoxes are used.
 output: The images with the boxes.
 T: The type of the images.)"));
   for (const char* const op : {"DrawBoundingBoxes", "DrawBoundingBoxesV2"}) {

@@ -58,11 +58,11 @@ class EncodePng final : public OpKernel {
     TensorShape shape = images.shape();
     for (int k = 0; k < 3; ++k) shape.RemoveDim(shape.dims() - 1);
     const bool is_wide = images.dtype() == DT_UINT16;
-    // Sizes of an empty batch may overflow.
+    // The size of an empty batch may overflow.
     const int64_t bytes = images.NumElements() == 0
                               ? 0
                               : size.rows * size.columns * size.channels * (is_wide ? 2 : 1);
-    // Files are larger than their pixels at worst by a byte a row, and some headers.
+    // A file is larger than its pixels by at most a byte per row and some headers.
     const double per_file =
         1.01 * (static_cast<double>(bytes) + static_cast<double>(size.rows)) + 1024;
     ctx.ExpectStringBytes(per_file * static_cast<double>(shape.num_elements()));
@@ -82,7 +82,7 @@ class EncodePng final : public OpKernel {
   int compression_ = -1;
 };
 
-// Encodes input 0. A `channels` of 0 allows 1 and 3.
+// Encodes input 0. `channels` 0 accepts 1 or 3 channels.
 absl::Status EncodeJpegTo(KernelContext& ctx, int64_t channels,
                           const internal::JpegEncoding& encoding) {
   const Tensor& image = ctx.input(0);
@@ -221,8 +221,8 @@ progressive: If true, the file can be displayed while it is loaded.
 optimize_size: If true, takes longer for a smaller file.
 chroma_downsampling: If true, color has half of the resolution.
 density_unit: The unit of the densities.
-x_density: The number of pixels of a unit, stored in the file.
-y_density: The number of rows of a unit, stored in the file.
+x_density: The number of pixels per unit, stored in the file.
+y_density: The number of rows per unit, stored in the file.
 xmp_metadata: Metadata that are stored in the file.)");
   registry.Op("EncodeJpegVariableQuality")
       .Group("image_ops")
@@ -230,7 +230,7 @@ xmp_metadata: Metadata that are stored in the file.)");
       .Input("quality: int32")
       .Output("contents: string")
       .Shape(JpegShape)
-      .Doc(R"(Encodes an image as a JPEG file, of a quality that is an input.
+      .Doc(R"(Encodes an image as a JPEG file. The quality is an input.
 
 images: An image of shape [rows, columns, channels], with one channel or three.
 quality: The quality, from 0 to 100.

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "gradflow/core/charge.h"
+#include "gradflow/core/memory_reservation.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/shape_fns.h"
@@ -21,9 +21,9 @@ namespace {
 
 using internal::ImageSize;
 
-// Converts the pixels of an image to bytes. Pixels that are not finite get the bad color. Images
-// without negative values are scaled such that the largest one is 255; others such that the largest
-// magnitude is 127, around 128. Computes in T, as TensorFlow does. Stops early if the run stops.
+// Converts the pixels of an image to bytes. Pixels that are not finite get the bad color. If no
+// value is negative, the largest value becomes 255. Otherwise the largest magnitude becomes 127,
+// and 128 is added. Computes in T, as TensorFlow does. Stops early if the run is stopped.
 template <typename T>
 void Normalize(const KernelContext& ctx, const T* from, int64_t pixels, int64_t channels,
                const uint8_t* bad, uint8_t* to) {
@@ -55,7 +55,7 @@ void Normalize(const KernelContext& ctx, const T* from, int64_t pixels, int64_t 
       continue;
     }
     for (int64_t k = i * channels; k < (i + 1) * channels; ++k) {
-      // Rounding, or a double beyond the range of float, may leave the range of a byte.
+      // Rounding, or a double outside of the range of float, may leave the range of a byte.
       T scaled = from[k];
       scaled *= scale;
       scaled += offset;
@@ -98,7 +98,7 @@ class ImageSummary final : public OpKernel {
       return errors::InvalidArgument("tensor must have pixels, but has shape ",
                                      tensor.shape().DebugString());
     }
-    // No product overflows.
+    // Below this limit, no product overflows.
     constexpr int64_t kMaxPixels = int64_t{1} << 29;
     if (size.rows >= kMaxPixels || size.columns >= kMaxPixels ||
         size.rows * size.columns >= kMaxPixels) {
@@ -114,14 +114,14 @@ class ImageSummary final : public OpKernel {
     const int64_t count = std::min(max_images_, tensor.dim_size(0));
     const int64_t pixels = size.rows * size.columns;
     const int64_t bytes = pixels * size.channels;
-    // The bound of EncodePng, plus the message of an image with its tag.
+    // The bound of EncodePng, plus the message that holds the image and its tag.
     const double per_file =
         1.01 * static_cast<double>(bytes + size.rows) + 2048 + static_cast<double>(tag.size());
     const double all = per_file * static_cast<double>(count) + 1024;
     const bool converts = tensor.dtype() != DT_UINT8;
-    Charge charge(ctx.allocator().get());
+    MemoryReservation reservation(ctx.allocator().get());
     GRADFLOW_RETURN_IF_ERROR(
-        charge.Set(converts ? static_cast<double>(bytes) : 0.0, "the bytes of an image"));
+        reservation.Set(converts ? static_cast<double>(bytes) : 0.0, "the bytes of an image"));
     return SetSummary(ctx, all, [&](Summary* summary) {
       std::vector<uint8_t> normalized(converts ? bytes : 0);
       for (int64_t i = 0; i < count && !ctx.ShouldStop(); ++i) {
@@ -142,7 +142,7 @@ class ImageSummary final : public OpKernel {
   }
 
  private:
-  // Returns the bytes of the image that begins at element `begin`.
+  // Returns the pixels of the image that begins at element `begin`, as bytes.
   const uint8_t* Bytes(const KernelContext& ctx, int64_t begin, int64_t pixels, int64_t channels,
                        std::vector<uint8_t>* to) const {
     const Tensor& tensor = ctx.input(1);
@@ -183,8 +183,8 @@ void Register(Registry& registry) {
       .Shape(ScalarShape)
       .Doc(R"(Returns a serialized Summary of images, as PNG files.
 
-Images of floating-point numbers are scaled, each by itself: without negative values, such that the
-largest one is 255; otherwise such that the largest magnitude is 127, and 0 is 128.
+Images of floating-point numbers are scaled separately. Without negative values, the largest value
+becomes 255. Otherwise the largest magnitude becomes 127, and 128 is added.
 
 tag: A scalar: the tags are `tag`/image/0 and so on, or `tag`/image if `max_images` is 1.
 tensor: Images, [batch, height, width, channels], with 1, 3 or 4 channels.

@@ -1,5 +1,5 @@
-// NonMaxSuppression, V2 to V5, WithOverlaps and Combined: the boxes of the highest scores that
-// overlap none of a higher score.
+// NonMaxSuppression, V2 to V5, WithOverlaps and Combined: select the boxes with the highest scores
+// that do not overlap a box with a higher score.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -23,7 +23,8 @@ namespace {
 
 // ---- Selection ----
 
-// The ratio of the intersection of two boxes to their union. Bounds may be in any order.
+// Returns the area of the intersection of two boxes divided by the area of their union. Bounds may
+// be in any order.
 float Overlap(const float* a, const float* b) {
   const float a_low[] = {std::min(a[0], a[2]), std::min(a[1], a[3])};
   const float a_high[] = {std::max(a[0], a[2]), std::max(a[1], a[3])};
@@ -42,10 +43,10 @@ float Overlap(const float* a, const float* b) {
 struct Candidate {
   float score;
   int32_t index;
-  // The selected boxes before this one have been compared with the candidate.
+  // The number of selected boxes that have been compared with the candidate.
   int32_t compared;
 };
-// Orders a heap: the highest score first, among equal ones the lowest index.
+// Orders a heap: the highest score comes first, and the lowest index among equal scores.
 bool IsAfter(const Candidate& a, const Candidate& b) {
   return a.score < b.score || (a.score == b.score && a.index > b.index);
 }
@@ -57,8 +58,8 @@ struct Thresholds {
   float sigma = 0;
 };
 
-// Selects at most `limit` boxes, and stores them and their scores. T is the type of scores, whose
-// operations round. Memory is the caller's: `heap` for n candidates, `selected` and
+// Selects at most `limit` boxes, and stores the boxes and their scores. T is the type of scores;
+// operations round to T. The caller provides the memory: `heap` for n candidates, `selected` and
 // `selected_scores` for min(limit, n) boxes. Returns the number of selected boxes.
 template <typename T>
 int64_t Select(const RunContext& run, const T* scores, int64_t stride, int64_t n, int64_t limit,
@@ -80,7 +81,8 @@ int64_t Select(const RunContext& run, const T* scores, int64_t stride, int64_t n
     Candidate next = heap[--candidates];
     const float original = next.score;
     bool is_excluded = false;
-    // Boxes of similar scores are likely to overlap, so the last ones come first.
+    // Boxes with similar scores are likely to overlap, so the last selected boxes are compared
+    // first.
     for (int64_t j = count - 1; j >= next.compared; --j) {
       const float similarity = round(overlap(next.index, selected[j]));
       if (is_soft) {
@@ -123,7 +125,7 @@ absl::StatusOr<int64_t> MaxOutputSize(const KernelContext& ctx, int i, const cha
   return errors::InvalidArgument(name, " must not be negative, but is ", size);
 }
 
-// The shapes of boxes [n, 4] (or overlaps [n, n]) and scores [n].
+// Checks the shapes of boxes [n, 4] (or overlaps [n, n]) and scores [n].
 absl::Status CheckBoxes(const PartialTensorShape& boxes, const PartialTensorShape& scores,
                         bool are_overlaps) {
   int64_t n = -1;
@@ -143,8 +145,7 @@ absl::Status CheckBoxes(const PartialTensorShape& boxes, const PartialTensorShap
   if (scores.unknown_rank()) return absl::OkStatus();
   if (scores.dims() != 1 || (n >= 0 && scores.dim_size(0) >= 0 && scores.dim_size(0) != n)) {
     return errors::InvalidArgument("scores has incompatible shape ", scores.DebugString(),
-                                   ", expected [", n < 0 ? "?" : absl::StrCat(n),
-                                   "], one of each box");
+                                   ", expected [", n < 0 ? "?" : absl::StrCat(n), "], one per box");
   }
   return absl::OkStatus();
 }
@@ -163,7 +164,7 @@ absl::Status Shape(ShapeContext& c) {
       return errors::InvalidArgument("max_output_size must not be negative, but is ", size);
     }
   }
-  // V4 and V5 end with the number of valid outputs.
+  // The last output of V4 and V5 is the number of valid outputs.
   for (int i = 0; i < c.num_outputs(); ++i) {
     const bool is_count = i > 0 && i == c.num_outputs() - 1;
     c.set_output(i, is_count ? PartialTensorShape({}) : PartialTensorShape({size}));
@@ -171,7 +172,7 @@ absl::Status Shape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// ---- The kernel of one set of boxes ----
+// ---- The kernel for one set of boxes ----
 
 template <typename T>
 class NonMaxSuppression final : public OpKernel {
@@ -216,7 +217,7 @@ class NonMaxSuppression final : public OpKernel {
           },
           static_cast<Candidate*>(heap.raw_data()), selected, selected_scores);
     }
-    // Padding has the index and the score 0.
+    // Padding has index 0 and score 0.
     return WriteOutputs(ctx, count, pad_ ? limit : count, selected, selected_scores);
   }
 
@@ -284,7 +285,8 @@ class NonMaxSuppression final : public OpKernel {
 
 // ---- CombinedNonMaxSuppression ----
 
-// The sizes of the inputs: boxes [batch, boxes, box_classes, 4], scores [batch, boxes, classes].
+// Checks the sizes of the inputs: boxes [batch, boxes, box_classes, 4], scores [batch, boxes,
+// classes].
 absl::Status CheckCombined(const PartialTensorShape& boxes, const PartialTensorShape& scores) {
   const bool known = !boxes.unknown_rank() && !scores.unknown_rank();
   if ((!boxes.unknown_rank() && boxes.dims() != 4) ||
@@ -386,7 +388,7 @@ class CombinedNonMaxSuppression final : public OpKernel {
                                      " classes, expected less than 2^31");
     }
     const int64_t units = batch * classes;
-    // The selection of each class of each image, of size per_class.
+    // The selection for each class of each image, with room for per_class boxes.
     Tensor heaps, indices, scores, counts, order;
     constexpr int64_t kCandidate = sizeof(Candidate);
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_INT8, {units, n * kCandidate}, &heaps));
@@ -419,7 +421,7 @@ class CombinedNonMaxSuppression final : public OpKernel {
     const float* const score = scores.flat<float>().data();
     const int32_t* const index = indices.flat<int32_t>().data();
     for (int64_t b = 0; b < batch; ++b) {
-      // The selected boxes of all classes by score. Equal ones stay in the order of classes.
+      // The selected boxes of all classes, by score. Equal scores stay in the order of classes.
       int64_t* const first = order.flat<int64_t>().data() + b * classes * per_class;
       int64_t* last = first;
       for (int64_t u = b * classes; u < (b + 1) * classes; ++u) {
@@ -458,11 +460,11 @@ class CombinedNonMaxSuppression final : public OpKernel {
 // ---- Definitions ----
 
 constexpr char kSummary[] =
-    R"(Selects boxes by score, except those that overlap a selected one.
+    R"(Selects boxes by score, except boxes that overlap a selected box.
 
-Boxes are considered in the order of their scores, equal ones in the order of their indices. A box
-is selected unless its overlap with a selected box, the ratio of intersection to union, exceeds the
-threshold. NaN is no score.
+Boxes are considered in descending order of their scores, and boxes with equal scores in the order
+of their indices. A box is selected unless its overlap with a selected box, the ratio of
+intersection to union, exceeds the threshold. A box whose score is NaN is never selected.
 
 )";
 constexpr char kBoxesDoc[] =
@@ -472,7 +474,7 @@ max_output_size: The maximum number of selected boxes.
 )";
 constexpr char kSelectedDoc[] = "selected_indices: The indices of the selected boxes.\n";
 constexpr char kIouInput[] = "iou_threshold: The greatest allowed overlap, in [0, 1].\n";
-constexpr char kScoreInput[] = "score_threshold: Only boxes of higher scores are selected.\n";
+constexpr char kScoreInput[] = "score_threshold: Only boxes with higher scores are selected.\n";
 constexpr char kTypesDoc[] = "T: The type of boxes and scores.\n";
 constexpr char kThresholdTypeDoc[] = "T_threshold: The type of the thresholds.\n";
 constexpr char kPadDoc[] =
@@ -584,7 +586,7 @@ overlap_threshold: The greatest allowed overlap.
       .Attr("clip_boxes: bool = true")
       .Shape(CombinedShape)
       .Doc(
-          R"(Selects boxes for each class of each image, and of those the ones of the highest scores.
+          R"(Selects boxes for each class of each image, and then the boxes with the highest scores.
 
 Boxes of different classes do not exclude each other. Zeros pad the outputs of an image.
 
@@ -593,10 +595,10 @@ scores: The scores, of shape [batch, boxes, classes].
 max_output_size_per_class: The maximum number of boxes of a class.
 max_total_size: The maximum number of boxes of an image.
 iou_threshold: The greatest allowed overlap, in [0, 1].
-score_threshold: Only boxes of higher scores are selected.
+score_threshold: Only boxes with higher scores are selected.
 nmsed_boxes: The selected boxes, of shape [batch, size, 4].
-nmsed_scores: Their scores, of shape [batch, size].
-nmsed_classes: Their classes, of shape [batch, size].
+nmsed_scores: The scores of the selected boxes, of shape [batch, size].
+nmsed_classes: The classes of the selected boxes, of shape [batch, size].
 valid_detections: The number of boxes of each image.
 pad_per_class: If true, `size` is at most max_output_size_per_class times the number of classes.
   Otherwise it is `max_total_size`.

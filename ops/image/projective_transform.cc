@@ -21,14 +21,14 @@ using TransformTypes = TypeList<uint8_t, int32_t, int64_t, half, bfloat16, float
 
 enum class FillMode { kConstant, kReflect, kWrap, kNearest };
 
-// Positions farther away than this are treated as outside of any image.
+// Positions farther away than this are outside of every image.
 constexpr float kFar = 1e15f;
 
 float Clamp(float position, int64_t size) {
   return std::min(std::max(position, 0.0f), static_cast<float>(size - 1));
 }
 
-// Maps a position outside of the image, of `size` pixels, into it.
+// Maps a position outside of the image, which has `size` pixels, into the image.
 float Fill(FillMode mode, float position, int64_t size) {
   const float n = static_cast<float>(size);
   switch (mode) {
@@ -50,7 +50,7 @@ float Fill(FillMode mode, float position, int64_t size) {
       return Clamp(position, size);
     }
     case FillMode::kWrap: {
-      // [abcd] continues as [abcd|abcd|abcd]. TensorFlow counts periods by the last index.
+      // [abcd] continues as [abcd|abcd|abcd]. As in TensorFlow, the period is the last index.
       if (size <= 1) return 0;
       const float last = n - 1;
       if (position < 0) {
@@ -64,7 +64,7 @@ float Fill(FillMode mode, float position, int64_t size) {
   return position;
 }
 
-// Rounds towards zero, and clamps to the integers of T.
+// Rounds towards zero and clamps to the range of T.
 template <typename T>
 T FromFloat(float value) {
   if constexpr (std::is_integral_v<T>) {
@@ -155,7 +155,7 @@ class ProjectiveTransform final : public OpKernel {
   }
 
  private:
-  // An image, and the value of pixels outside of it.
+  // An image, and the value of pixels outside of the image.
   template <typename T>
   struct Image {
     const T* pixels;
@@ -164,7 +164,7 @@ class ProjectiveTransform final : public OpKernel {
     int64_t depth;
     T fill_value;
 
-    // Returns the channels of a pixel; null if it is outside of the image.
+    // Returns the channels of a pixel; null if the pixel is outside of the image.
     const T* At(float row, float column) const {
       if (!(row >= 0 && column >= 0 && row < static_cast<float>(rows) &&
             column < static_cast<float>(columns))) {
@@ -232,7 +232,7 @@ class ProjectiveTransform final : public OpKernel {
     const float low_y = std::floor(fy);
     const float wx = fx - low_x;
     const float wy = fy - low_y;
-    // TensorFlow's weights.
+    // The weights of TensorFlow.
     const float vx = low_x + 1 - fx;
     const float vy = low_y + 1 - fy;
     const T* const a = image.At(low_y, low_x);
@@ -258,12 +258,12 @@ output_shape: The numbers of rows and columns of the output.
 constexpr char kAttrsDoc[] = R"(transformed_images: The transformed images.
 dtype: The type of the images.
 interpolation: "NEAREST" or "BILINEAR".
-fill_mode: The pixels outside of an image: "CONSTANT" ones, "REFLECT" or "WRAP" for repeated images,
-  "NEAREST" for the edge.)";
+fill_mode: The pixels outside of an image: "CONSTANT" for a constant, "REFLECT" or "WRAP" for
+  repeated images, "NEAREST" for the edge.)";
 constexpr char kSummary[] = R"(Transforms images by a projection.
 
-Pixel (x, y) of the output is that of the input at ((a0 x + a1 y + a2) / k, (b0 x + b1 y + b2) / k),
-where k = c0 x + c1 y + 1.
+Let k = c0 x + c1 y + 1. Pixel (x, y) of the output is the pixel of the input at
+((a0 x + a1 y + a2) / k, (b0 x + b1 y + b2) / k).
 
 )";
 

@@ -18,7 +18,7 @@ namespace gradflow {
 namespace {
 
 constexpr int64_t kMaxSize = std::numeric_limits<int32_t>::max();
-// Blocks of rows are few, so that their scratch is small beside the tensors.
+// There are few blocks of rows, so that their scratch memory is small compared to the tensors.
 constexpr int64_t kMaxBlocks = 64;
 
 template <typename T>
@@ -121,7 +121,7 @@ absl::Status ResizeGradShape(ShapeContext& c) {
 }
 
 absl::Status CheckResize(const KernelContext& ctx, int size, TensorShape* shape) {
-  // Programs know TensorFlow's words, in which size is shape_t.
+  // Programs may expect TensorFlow's wording, which calls size shape_t.
   const TensorShape& images = ctx.input(0).shape();
   if (images.dims() != 4) {
     return errors::InvalidArgument("input must be 4-dimensional, but images has shape ",
@@ -188,10 +188,10 @@ absl::Status Taps::Allocate(KernelContext& ctx, int64_t in, int64_t out, int64_t
 
 namespace {
 
-// Windows of more taps are wide: a loop over one looks whether the run should stop.
+// The loop over a window with more taps checks for a stop of the run.
 constexpr int64_t kWideTaps = 12;
 
-// Resamples the columns of a row. In a stopped run, ends early.
+// Resamples the columns of a row. Returns early if the run is stopped.
 void ResampleColumns(const KernelContext& ctx, const Taps& columns, int64_t channels,
                      const float* x, float* y) {
   const int64_t taps = columns.count();
@@ -206,11 +206,12 @@ void ResampleColumns(const KernelContext& ctx, const Taps& columns, int64_t chan
   }
 }
 
-// Resamples rows of one block of the output, and keeps the last rows of the input, resampled along
-// their columns, for the rows of the output that share them.
+// Resamples the rows of one block of the output. Keeps the most recent input rows, resampled along
+// their columns, for the output rows that share them.
 class RowCache {
  public:
-  // The rows to keep: those of a window, unless `caches` would take more memory than the images.
+  // Returns the number of rows to keep: the rows of a window, unless `caches` would take more
+  // memory than the images.
   static int64_t Slots(const Taps& rows, int64_t out_row, int64_t caches, int64_t elements) {
     const double floats = static_cast<double>(rows.count()) * static_cast<double>(out_row) *
                           static_cast<double>(caches);
@@ -254,7 +255,8 @@ class RowCache {
       const float* const b = Row(first + indices[1]);
       return InterpolateRows(a, b, weights[1], out_row_, non_temporal, y);
     }
-    // Adds the rows of a wide window, which may have fewer slots, one by one, and others at once.
+    // A wide window may have fewer slots than rows, so its rows are added one by one. Other rows
+    // are added together.
     const bool is_wide = rows_.count() > kWideTaps;
     std::array<const float*, kWideTaps> some_rows;
     std::array<float, kWideTaps> some_weights;
@@ -329,8 +331,8 @@ absl::Status ResampleGrad(KernelContext& ctx, const Tensor& grads, const Taps& r
   const int64_t in_row = columns.in() * channels;
   const int64_t out_row = columns.out() * channels;
   const int64_t taps = rows.count();
-  // The taps of each row of the input, in the order of the rows of the output: entries
-  // starts[i] to starts[i + 1].
+  // The taps of each input row, in the order of the output rows: entries starts[i] to starts[i +
+  // 1].
   Tensor starts_tensor;
   Tensor entries_tensor;
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_INT64, {rows.in() + 2}, &starts_tensor));

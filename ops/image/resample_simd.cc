@@ -9,8 +9,8 @@ namespace gradflow {
 namespace HWY_NAMESPACE {
 namespace {
 
-// The pixels that one pixel of the result is the weighted sum of.
-struct Window {
+// The pixels whose weighted sum is a pixel of the result.
+struct WeightedPixels {
   const float* x;
   int64_t depth;
   const int32_t* indices;
@@ -20,12 +20,12 @@ struct Window {
   const float* Pixel(int64_t k) const { return x + indices[k] * depth; }
 };
 
-// Sums of a window for a vector of its channels, from channel c on. They are computed in vectors of
+// Weighted sums of a window for a vector of channels, starting at channel c. Computed in vectors of
 // `Number`.
 struct Linear {
   using Number = float;
   template <class D>
-  static HWY_INLINE V<D> Sum(D d, const Window& w, int64_t c) {
+  static HWY_INLINE V<D> Sum(D d, const WeightedPixels& w, int64_t c) {
     const auto a = hn::LoadU(d, w.Pixel(0) + c);
     return a + (hn::LoadU(d, w.Pixel(1) + c) - a) * hn::Set(d, w.weights[1]);
   }
@@ -34,7 +34,7 @@ struct Linear {
 struct FourTaps {
   using Number = float;
   template <class D>
-  static HWY_INLINE V<D> Sum(D d, const Window& w, int64_t c) {
+  static HWY_INLINE V<D> Sum(D d, const WeightedPixels& w, int64_t c) {
     auto sum = hn::LoadU(d, w.Pixel(0) + c) * hn::Set(d, w.weights[0]);
     GRADFLOW_UNROLL
     for (int64_t k = 1; k < 4; ++k) {
@@ -47,7 +47,7 @@ struct FourTaps {
 struct InDouble {
   using Number = double;
   template <class D>
-  static HWY_INLINE hn::Vec<hn::Rebind<float, D>> Sum(D d, const Window& w, int64_t c) {
+  static HWY_INLINE hn::Vec<hn::Rebind<float, D>> Sum(D d, const WeightedPixels& w, int64_t c) {
     const hn::Rebind<float, D> df;
     auto sum = hn::Zero(d);
     for (int64_t k = 0; k < w.taps; ++k) {
@@ -59,11 +59,11 @@ struct InDouble {
 };
 
 template <class Op, class D>
-HWY_INLINE void SetPixel(D d, const Window& window, int64_t c, float* y) {
+HWY_INLINE void SetPixel(D d, const WeightedPixels& window, int64_t c, float* y) {
   hn::StoreU(Op::Sum(d, window, c), hn::Rebind<float, D>(), y + c);
 }
 
-// Four lanes, or as many as vectors have.
+// A vector of four lanes, or fewer if vectors are shorter.
 template <class Op>
 using Four = hn::CappedTag<typename Op::Number, 4>;
 template <class D>
@@ -72,7 +72,7 @@ constexpr int64_t NumLanes(D d) {
 }
 
 template <class Op>
-HWY_INLINE void SetChannels(const Window& window, float* y) {
+HWY_INLINE void SetChannels(const WeightedPixels& window, float* y) {
   using Number = typename Op::Number;
   const hn::ScalableTag<Number> full;
   const Four<Op> four;
@@ -82,16 +82,16 @@ HWY_INLINE void SetChannels(const Window& window, float* y) {
   for (; c < window.depth; ++c) SetPixel<Op>(hn::CappedTag<Number, 1>(), window, c, y);
 }
 
-// Sets pixels of kDepth channels, two or three, by vectors of four, which also read and write a
-// part of the next pixel. The next step writes it again. Returns the number of pixels, at most
-// `pixels`.
+// Sets pixels with kDepth channels, two or three, using vectors of four. A vector also reads and
+// writes a part of the next pixel, which the next step overwrites. Returns the number of pixels
+// that were set, at most `pixels`.
 template <class Op, int kDepth>
 HWY_INLINE int64_t SetNarrowPixels(const PixelRow& x, const int32_t* indices, const float* weights,
                                    int64_t taps, int64_t pixels, float* y) {
   const Four<Op> d;
   if (NumLanes(d) < 4) return 0;
   const int64_t last = x.pixels - 1;
-  Window window = {x.data, kDepth, indices, weights, taps};
+  WeightedPixels window = {x.data, kDepth, indices, weights, taps};
   for (int64_t i = 0; i < pixels - 1; ++i, y += kDepth) {
     bool has_next = true;
     GRADFLOW_UNROLL
@@ -127,7 +127,7 @@ HWY_INLINE void Interpolate(const float* a, const float* b, float weight, int64_
   });
 }
 
-// kCount is the number of rows, or 0 for `count`.
+// kCount is the number of rows; 0 if `count` is the number.
 template <int kCount, bool kNonTemporal>
 HWY_INLINE void Add(const float* const* rows, const float* weights, int64_t count, bool add,
                     int64_t n, float* y) {

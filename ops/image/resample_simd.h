@@ -1,5 +1,5 @@
-// The inner loops of resampling, over rows of floats, for the best instruction set of the
-// processor. Results have the same bits on all of them.
+// The inner loops of resampling, over rows of floats, compiled for several instruction sets.
+// Results have the same bits with all of them.
 #ifndef GRADFLOW_OPS_IMAGE_RESAMPLE_SIMD_H_
 #define GRADFLOW_OPS_IMAGE_RESAMPLE_SIMD_H_
 
@@ -7,13 +7,13 @@
 
 namespace gradflow {
 
-// The weighted sum of pixels (or rows) a, b, ... with weights v, w, ...
+// The formula of a weighted sum of pixels (or rows) a, b, ... with weights v, w, ...
 enum class Weighting {
-  // Two: a + (b - a) * w, which is a * v + b * w for v = 1 - w, rounded as TensorFlow does.
+  // Two pixels: a + (b - a) * w, which is a * v + b * w for v = 1 - w, and rounds like TensorFlow.
   kLinear,
-  // Four: a * v + b * w + ..., in order.
+  // Four pixels: a * v + b * w + ..., in order.
   kFour,
-  // Any number: the same, added in double.
+  // Any number of pixels, added in order in double.
   kDouble,
 };
 
@@ -24,25 +24,26 @@ struct PixelRow {
   int64_t depth;
 };
 
-// Sets pixel i < `pixels` of y to the weighted sum of the pixels indices[i * taps + k] of x, k <
-// taps, with weights[i * taps + k].
+// Sets pixel i of y, for i < `pixels`, to the weighted sum of the pixels indices[i * taps + k] of x
+// with the weights weights[i * taps + k], for k < taps.
 void ResamplePixels(Weighting weighting, const PixelRow& x, const int32_t* indices,
                     const float* weights, int64_t taps, int64_t pixels, float* y);
 
-// Sets y[i] = a[i] + (b[i] - a[i]) * weight, i < n.
+// Sets y[i] = a[i] + (b[i] - a[i]) * weight for i < n.
 void InterpolateRows(const float* a, const float* b, float weight, int64_t n, bool non_temporal,
                      float* y);
-// Sets y[i] = rows[0][i] * weights[0] + ... in order, i < n. With `add`, begins with y[i].
+// Sets y[i] = rows[0][i] * weights[0] + ..., in order, for i < n. With `add`, the sum starts with
+// y[i].
 // REQUIRES: count >= 1
 void AddRows(const float* const* rows, const float* weights, int64_t count, bool add, int64_t n,
              bool non_temporal, float* y);
 
-// ---- Gradients, whose sums are in double ----
+// ---- Gradients, with sums in double ----
 
-// sums[i] += x[i] * weight, i < n.
+// sums[i] += x[i] * weight for i < n.
 void AddScaledFloats(const float* x, float weight, int64_t n, double* sums);
-// Adds pixel i < `pixels` of `sums`, times weights[i * taps + k], to pixel indices[i * taps + k] of
-// dx, k < taps. Pixels have `depth` numbers.
+// Adds pixel i of `sums`, times weights[i * taps + k], to pixel indices[i * taps + k] of dx, for i
+// < `pixels` and k < taps. Pixels have `depth` numbers.
 void DistributePixels(const double* sums, const int32_t* indices, const float* weights,
                       int64_t taps, int64_t pixels, int64_t depth, double* dx);
 

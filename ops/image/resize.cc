@@ -36,7 +36,8 @@ absl::Status BilinearTaps(KernelContext& ctx, const ResizeAttrs& attrs, int64_t 
   return absl::OkStatus();
 }
 
-// The piecewise cubic kernel of Keys with parameter a, at distances |x| < 1 and 1 <= |x| < 2.
+// The piecewise cubic kernel of Keys with parameter a, for |x| < 1 (NearWeight) and 1 <= |x| < 2
+// (FarWeight).
 float NearWeight(double a, float x) {
   return static_cast<float>(((a + 2) * x - (a + 3)) * x * x + 1);
 }
@@ -44,8 +45,9 @@ float FarWeight(double a, float x) {
   return static_cast<float>(((a * x - 5 * a) * x + 8 * a) * x - 4 * a);
 }
 
-// TensorFlow rounds distances to 1/1024, and uses two kernels: with half pixel centers a = -0.5,
-// and pixels outside of the image have no weight; otherwise a = -0.75, and the edge is repeated.
+// Like TensorFlow, rounds distances to 1/1024 and uses two kernels. With half pixel centers, a is
+// -0.5 and pixels outside of the image have no weight. Otherwise, a is -0.75 and the edge is
+// repeated.
 absl::Status BicubicTaps(KernelContext& ctx, const ResizeAttrs& attrs, int64_t in, int64_t out,
                          Taps* taps) {
   constexpr float kTableSize = 1024;
@@ -75,7 +77,7 @@ absl::Status BicubicTaps(KernelContext& ctx, const ResizeAttrs& attrs, int64_t i
   return absl::OkStatus();
 }
 
-// Each output covers an interval of the input. Pixels partly in it count for that part.
+// Each output covers an interval of the input. The weight of a pixel is its part of the interval.
 absl::Status AreaTaps(KernelContext& ctx, const ResizeAttrs& attrs, int64_t in, int64_t out,
                       Taps* taps) {
   const float scale = attrs.Scale(in, out);
@@ -177,7 +179,7 @@ resized_images: The resized images.
 T: The type of the images, which are computed in float.
 )";
 constexpr char kGradInputsDoc[] = R"(grads: The gradients with respect to the resized images.
-original_image: The images before they were resized, of which only the shape is read.
+original_image: The images before they were resized. Only their shape is read.
 output: The gradients with respect to the images.
 T: The type of the images. Sums are accumulated in double.
 )";
@@ -186,7 +188,7 @@ constexpr char kAlignDoc[] =
 constexpr char kHalfDoc[] =
     "half_pixel_centers: If true, pixels are squares around their centers. Otherwise a pixel of "
     "the\n"
-    "  output is at its index times the scale. Must not be true if `align_corners` is.";
+    "  output is at its index times the scale. Must not be true if `align_corners` is true.";
 
 }  // namespace
 
@@ -225,8 +227,8 @@ void Register(Registry& registry) {
       .Shape(ResizeAttrsShape)
       .Doc(absl::StrCat(R"(Resizes images by bicubic interpolation.
 
-The kernel is that of Keys with a = -0.5 if `half_pixel_centers` is true, otherwise with a = -0.75.
-Distances are rounded to 1/1024, as in TensorFlow.
+The kernel is the cubic of Keys with a = -0.5 if `half_pixel_centers` is true, otherwise with
+a = -0.75. Distances are rounded to 1/1024, as in TensorFlow.
 
 )",
                         kInputsDoc, kAlignDoc, kHalfDoc));
@@ -251,8 +253,8 @@ Distances are rounded to 1/1024, as in TensorFlow.
       .Shape(ResizeAttrsShape)
       .Doc(absl::StrCat(R"(Resizes images by the means of areas.
 
-Each pixel is the mean of the area of the input that it covers. Pixels that are partly in the area
-count for that part.
+Each pixel is the mean of the area of the input that it covers. Input pixels that are partly in the
+area are weighted by that part.
 
 )",
                         kInputsDoc, kAlignDoc));

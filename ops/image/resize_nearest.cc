@@ -18,7 +18,7 @@
 namespace gradflow::resize_nearest {
 namespace {
 
-// Sets indices[i] to the pixel of the input, of `in` pixels, that pixel i of the output shows.
+// Sets indices[i] to the input pixel that output pixel i shows. The input has `in` pixels.
 void NearestPixels(const ResizeAttrs& attrs, int64_t in, int64_t out, int32_t* indices) {
   const float scale = attrs.Scale(in, out);
   for (int64_t i = 0; i < out; ++i) {
@@ -30,7 +30,7 @@ void NearestPixels(const ResizeAttrs& attrs, int64_t in, int64_t out, int32_t* i
   }
 }
 
-// The pixels of rows and columns.
+// The nearest pixels of all rows and columns.
 class Pixels {
  public:
   absl::Status Make(KernelContext& ctx, const ResizeAttrs& attrs, const TensorShape& in,
@@ -52,7 +52,7 @@ class Pixels {
   int32_t* columns_ = nullptr;
 };
 
-// Copies pixels of `Bytes` bytes, or of `bytes` if that is 0.
+// Copies pixels of `Bytes` bytes; if `Bytes` is 0, of `bytes` bytes.
 template <int Bytes>
 void CopyRow(const char* from, const int32_t* columns, int64_t n, int64_t bytes, char* to) {
   const int64_t size = Bytes > 0 ? Bytes : bytes;
@@ -98,7 +98,7 @@ class ResizeNearest final : public OpKernel {
     const Tensor& images = ctx.input(0);
     TensorShape shape;
     GRADFLOW_RETURN_IF_ERROR(CheckResize(ctx, 1, &shape));
-    // Positions in float are exact up to this size.
+    // Float positions are exact up to this size.
     constexpr int64_t kMaxSize = int64_t{1} << 24;
     if (images.dim_size(1) >= kMaxSize || images.dim_size(2) >= kMaxSize) {
       return errors::InvalidArgument("images must have less than ", kMaxSize,
@@ -139,8 +139,8 @@ class ResizeNearest final : public OpKernel {
   ResizeAttrs attrs_;
 };
 
-// Each pixel of the images has the sum of the gradients of those that show it. S is the type of
-// sums.
+// Each input pixel gets the sum of the gradients of the output pixels that show it. S is the type
+// of sums.
 template <typename S>
 class ResizeNearestGrad final : public OpKernel {
  public:
@@ -174,7 +174,7 @@ class ResizeNearestGrad final : public OpKernel {
         DataTypeToEnum<S>::value, {NumBlocks(total, block), in_row + row_size}, &scratch));
     const RowReader<S> reader(grads);
     const RowWriter<S> writer(output);
-    // The pixels ascend, so a row is shown by a range of rows.
+    // The pixels are in increasing order, so an input row is shown by a range of output rows.
     const int32_t* const all_rows = pixels.rows();
     ParallelFor(ctx, total, block, [&](int64_t begin, int64_t end) {
       S* const buffer = scratch.flat<S>().data() + begin / block * (in_row + row_size);
@@ -204,9 +204,9 @@ class ResizeNearestGrad final : public OpKernel {
 
 constexpr char kAttrsDoc[] =
     R"(align_corners: If true, the centers of the corner pixels of input and output are aligned, and
-  positions are rounded to the nearest pixel. Otherwise they are rounded down.
+  positions are rounded to the nearest pixel. Otherwise, positions are rounded down.
 half_pixel_centers: If true, pixels are squares around their centers. Otherwise a pixel of the
-  output is at its index times the scale. Must not be true if `align_corners` is.)";
+  output is at its index times the scale. Must not be true if `align_corners` is true.)";
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// SampleDistortedBoundingBox and V2: random crops that cover enough of an object.
+// SampleDistortedBoundingBox and V2: sample random crops that cover enough of an object.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr int64_t kMaxSize = std::numeric_limits<int32_t>::max();
 
-// Pixels [left, right) of rows [top, bottom).
+// The pixels [left, right) of the rows [top, bottom).
 struct Rectangle {
   int64_t top = 0;
   int64_t left = 0;
@@ -42,16 +42,16 @@ int64_t Round(float value) {
   return value < limit ? std::llrint(value) : kMaxSize;
 }
 
-// Uniform numbers of a stream, as TensorFlow makes them.
-class Random {
+// Uniform random numbers of a stream, computed like in TensorFlow.
+class UniformStream {
  public:
-  explicit Random(const Philox& stream) : reader_(stream) {}
+  explicit UniformStream(const Philox& stream) : reader_(stream) {}
   float Unit() { return UnitNumbers<float>::Make(reader_.Next()); }
-  // A number in [0, n). REQUIRES: 0 < n < 2^32
+  // Returns a number in [0, n). REQUIRES: 0 < n < 2^32
   int64_t Below(int64_t n) {
     const uint32_t range = static_cast<uint32_t>(n);
     if ((range & (range - 1)) == 0) return reader_.Next() & (range - 1);
-    // Rejects the numbers that would make some results more likely.
+    // Rejects numbers that would make some results more likely than others.
     const uint32_t rejected = std::numeric_limits<uint32_t>::max() % range + 1;
     uint32_t number = reader_.Next();
     while (number < rejected) number = reader_.Next();
@@ -62,10 +62,10 @@ class Random {
   PhiloxReader reader_;
 };
 
-// Makes a crop of the aspect ratio (columns by rows) whose area is in a range, relative to that of
-// the image. Returns false if there is none.
-bool MakeCrop(int64_t rows, int64_t columns, const float* area_range, float aspect, Random* random,
-              Rectangle* crop) {
+// Makes a crop with the given aspect ratio (columns by rows). Its area is in a range relative to
+// the area of the image. Returns false if there is no such crop.
+bool MakeCrop(int64_t rows, int64_t columns, const float* area_range, float aspect,
+              UniformStream* random, Rectangle* crop) {
   if (rows <= 0 || columns <= 0 || area_range[0] > area_range[1]) return false;
   const float image = static_cast<float>(columns);
   const float min_area = area_range[0] * image * static_cast<float>(rows);
@@ -74,7 +74,7 @@ bool MakeCrop(int64_t rows, int64_t columns, const float* area_range, float aspe
   int64_t max_height = Round(std::sqrt(max_area / aspect));
   const auto width_of = [&](int64_t h) { return Round(static_cast<float>(h) * aspect); };
   if (width_of(max_height) > columns) {
-    // The greatest height whose width, rounded, fits.
+    // The largest height whose rounded width fits.
     constexpr float kEpsilon = 0.0000001f;
     const double fits = (static_cast<double>(columns) + 0.5 - kEpsilon) / aspect;
     max_height = static_cast<int64_t>(std::min(fits, static_cast<double>(kMaxSize)));
@@ -168,11 +168,11 @@ class SampleBox final : public OpKernel {
     const Rectangle image = {0, 0, size[0], size[1]};
     std::vector<Rectangle> objects;
     GRADFLOW_RETURN_IF_ERROR(ReadObjects(ctx, image, &objects));
-    // Each attempt takes four numbers, unless some are rejected.
-    Random random(stream_.Reserve(static_cast<uint64_t>(max_attempts_)));
+    // Each attempt takes four numbers, or more if some are rejected.
+    UniformStream random(stream_.Reserve(static_cast<uint64_t>(max_attempts_)));
     Rectangle crop = image;
     for (int64_t attempt = 0; attempt < max_attempts_; ++attempt) {
-      // An attempt looks at all objects.
+      // An attempt checks all objects, so a stop is checked once per attempt.
       if (ctx.ShouldStop()) break;
       const float aspect = random.Unit() * (aspect_range_[1] - aspect_range_[0]) + aspect_range_[0];
       Rectangle candidate;
@@ -227,7 +227,7 @@ class SampleBox final : public OpKernel {
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(1, {3}, &size));
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(2, {1, 1, 4}, &box));
     const int64_t begins[] = {crop.top, crop.left, 0};
-    // -1 stands for all channels.
+    // -1 means all channels.
     const int64_t sizes[] = {crop.bottom - crop.top, crop.right - crop.left, -1};
     DispatchType(TypeList<uint8_t, int8_t, int16_t, int32_t, int64_t>(), begin->dtype(),
                  [&](auto tag) {
@@ -280,14 +280,14 @@ bounding_boxes: The objects, of shape [batch, boxes, 4]: [y1, x1, y2, x2] in [0,
 constexpr char kOutputsDoc[] = R"(begin: The first row, column and channel of the crop, for Slice.
 size: The numbers of rows and columns of the crop, and -1 for all channels.
 bboxes: The crop as a box, of shape [1, 1, 4].
-T: The type of sizes.
-seed: The seed, with `seed2`. Two zeros stand for a seed of the system. Equal seeds make
+T: The type of `image_size`, `begin` and `size`.
+seed: The seed, with `seed2`. If both are 0, the system chooses a seed. Equal seeds make
   TensorFlow's crops.
 seed2: The second half of the seed.
 aspect_ratio_range: The least and the greatest ratio of columns to rows.
-area_range: The least and the greatest area, relative to that of the image.
+area_range: The least and the greatest area, relative to the area of the image.
 max_attempts: The number of crops to try.
-use_image_if_no_bounding_boxes: If true, the image is the object if there is none.
+use_image_if_no_bounding_boxes: If true, the whole image is the object if there are no boxes.
 )";
 
 }  // namespace

@@ -1,4 +1,4 @@
-// ScaleAndTranslate and its gradient: resampling by kernels of several shapes.
+// ScaleAndTranslate and its gradient: resampling with kernels of several shapes.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -17,7 +17,7 @@
 namespace gradflow::scale_and_translate {
 namespace {
 
-// ---- Kernels: weights by the distance, for x >= 0 ----
+// ---- Kernels: weights for a distance x >= 0 ----
 
 float Lanczos(float x, float radius) {
   constexpr float kPi = 3.14159265359f;
@@ -28,19 +28,19 @@ float Lanczos(float x, float radius) {
 float Lanczos1(float x) { return Lanczos(x, 1); }
 float Lanczos3(float x) { return Lanczos(x, 3); }
 float Lanczos5(float x) { return Lanczos(x, 5); }
-// A radius of 1.5 is three times the stddev.
+// The radius of 1.5 is three times the stddev.
 float Gaussian(float x) {
   return x >= 1.5f ? 0 : static_cast<float>(std::exp(-double{x} * x / (2 * 0.5 * 0.5)));
 }
 float Box(float x) { return x < 0.5f ? 1.0f : x == 0.5f ? 0.5f : 0.0f; }
 float Triangle(float x) { return x < 1 ? 1 - x : 0; }
-// The cubic of Keys, a = -0.5.
+// The cubic kernel of Keys with a = -0.5.
 float KeysCubic(float x) {
   if (x >= 2) return 0;
   if (x >= 1) return ((-0.5f * x + 2.5f) * x - 4.0f) * x + 2.0f;
   return ((1.5f * x - 2.5f) * x) * x + 1.0f;
 }
-// The cubic of Mitchell and Netravali.
+// The cubic kernel of Mitchell and Netravali.
 float MitchellCubic(float x) {
   if (x >= 2) return 0;
   if (x >= 1) return (((-7.0f / 18.0f) * x + 2.0f) * x - 10.0f / 3.0f) * x + 16.0f / 9.0f;
@@ -63,11 +63,11 @@ constexpr SamplingKernel kKernels[] = {
     {"mitchellcubic", MitchellCubic, 2},
 };
 
-struct Attrs {
+struct ScaleAndTranslateAttrs {
   const SamplingKernel* kernel = nullptr;
   bool antialias = false;
 
-  // Source is KernelConstruction or ShapeContext.
+  // Reads the attributes. Source is KernelConstruction or ShapeContext.
   template <typename Source>
   absl::Status Read(const Source& source) {
     std::string name;
@@ -84,7 +84,7 @@ struct Attrs {
   }
 };
 
-// The part of the input that contributes to a pixel of the output.
+// The range of input pixels that contribute to an output pixel.
 struct Span {
   int64_t begin = 0;
   int64_t end = 0;
@@ -92,12 +92,12 @@ struct Span {
 
 class SpanMaker {
  public:
-  SpanMaker(const Attrs& attrs, float scale, float translation, int64_t in)
+  SpanMaker(const ScaleAndTranslateAttrs& attrs, float scale, float translation, int64_t in)
       : kernel_(*attrs.kernel),
         in_(in),
         inverse_(1.0f / scale),
         offset_(-inverse_ * translation),
-        // The kernel is as wide as a pixel of the output, if that is larger.
+        // With antialiasing, the kernel is at least as wide as an output pixel.
         width_(attrs.antialias ? std::max(inverse_, 1.0f) : 1.0f) {}
 
   bool IsFinite() const { return std::isfinite(inverse_) && std::isfinite(offset_); }
@@ -125,8 +125,8 @@ class SpanMaker {
   const float width_;
 };
 
-absl::Status MakeTaps(KernelContext& ctx, const Attrs& attrs, float scale, float translation,
-                      int64_t in, int64_t out, Taps* taps) {
+absl::Status MakeTaps(KernelContext& ctx, const ScaleAndTranslateAttrs& attrs, float scale,
+                      float translation, int64_t in, int64_t out, Taps* taps) {
   const SpanMaker spans(attrs, scale, translation, in);
   if (!spans.IsFinite()) {
     return errors::InvalidArgument("scale ", scale, " and translation ", translation,
@@ -157,8 +157,8 @@ absl::Status MakeTaps(KernelContext& ctx, const Attrs& attrs, float scale, float
 }
 
 // Makes the taps of rows and columns from the inputs scale and translation.
-absl::Status MakeAllTaps(KernelContext& ctx, const Attrs& attrs, const TensorShape& in,
-                         const TensorShape& out, Taps* rows, Taps* columns) {
+absl::Status MakeAllTaps(KernelContext& ctx, const ScaleAndTranslateAttrs& attrs,
+                         const TensorShape& in, const TensorShape& out, Taps* rows, Taps* columns) {
   const auto scale = ctx.input(2).flat<float>();
   const auto translation = ctx.input(3).flat<float>();
   GRADFLOW_RETURN_IF_ERROR(
@@ -210,7 +210,7 @@ class ScaleAndTranslate final : public OpKernel {
 
  private:
   DataTypeVector types_;
-  Attrs attrs_;
+  ScaleAndTranslateAttrs attrs_;
 };
 
 class ScaleAndTranslateGrad final : public OpKernel {
@@ -237,17 +237,17 @@ class ScaleAndTranslateGrad final : public OpKernel {
 
  private:
   DataTypeVector types_;
-  Attrs attrs_;
+  ScaleAndTranslateAttrs attrs_;
 };
 
 absl::Status Shape(ShapeContext& c) {
-  Attrs attrs;
+  ScaleAndTranslateAttrs attrs;
   GRADFLOW_RETURN_IF_ERROR(attrs.Read(c));
   GRADFLOW_RETURN_IF_ERROR(CheckScaleShapes(c));
   return ResizeShape(c);
 }
 absl::Status GradShape(ShapeContext& c) {
-  Attrs attrs;
+  ScaleAndTranslateAttrs attrs;
   GRADFLOW_RETURN_IF_ERROR(attrs.Read(c));
   GRADFLOW_RETURN_IF_ERROR(CheckScaleShapes(c));
   return ResizeGradShape(c);
@@ -272,14 +272,14 @@ void Register(Registry& registry) {
       .Attr("kernel_type: string = 'lanczos3'")
       .Attr("antialias: bool = true")
       .Shape(Shape)
-      .Doc(absl::StrCat(R"(Scales and moves images, and samples them by a kernel.
+      .Doc(absl::StrCat(R"(Scales and moves images, and samples them with a kernel.
 
 Pixels whose center is outside of the input are 0.
 
 images: Images of shape [batch, rows, columns, channels].
 size: The numbers of rows and columns of the output.
-scale: The factors by which rows and columns are scaled.
-translation: The distance by which rows and columns are moved, in pixels of the output.
+scale: The scale factors of rows and columns.
+translation: The distances that rows and columns move, in pixels of the output.
 resized_images: The images of the given size.
 T: The type of the images, which are computed in float.
 )",
@@ -298,7 +298,7 @@ T: The type of the images, which are computed in float.
       .Doc(absl::StrCat(R"(Computes the gradient of ScaleAndTranslate.
 
 grads: The gradients with respect to the output of ScaleAndTranslate.
-original_image: Its input, of which only the shape is read.
+original_image: The images of ScaleAndTranslate. Only their shape is read.
 scale: See `ScaleAndTranslate`.
 translation: See `ScaleAndTranslate`.
 output: The gradients with respect to the images.

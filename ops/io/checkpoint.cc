@@ -1,4 +1,4 @@
-// The ops that save and restore checkpoints, in the current and the old format.
+// Ops that save and restore checkpoints in the current and in the old format.
 #include "gradflow/io/checkpoint.h"
 
 #include <string>
@@ -37,7 +37,7 @@ absl::Status SaveShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// Sets output i to the shape that the text of a shape and slice states, if any.
+// Sets the shape of output i from the text of a shape and slice, if the text is not empty.
 absl::Status SetSliceShape(ShapeContext& c, int i, const tstring& text) {
   if (text.empty()) return absl::OkStatus();
   GRADFLOW_ASSIGN_OR_RETURN(const internal::ShapeAndSlice part, internal::ParseShapeAndSlice(text));
@@ -50,7 +50,7 @@ absl::Status RestoreV2Shape(ShapeContext& c) {
   GRADFLOW_RETURN_IF_ERROR(c.CheckRank(0, 0));
   for (int i = 1; i < 3; ++i) GRADFLOW_RETURN_IF_ERROR(CheckNames(c, i, c.num_outputs()));
   const Tensor* slices = c.input_tensor(2);
-  // Nodes that were imported without shapes may have a known value of any shape.
+  // Nodes that were imported without shapes may have a known value with any shape.
   if (slices == nullptr || slices->dims() != 1) return absl::OkStatus();
   const auto texts = slices->span<tstring>();
   for (int i = 0; i < c.num_outputs() && i < static_cast<int>(texts.size()); ++i) {
@@ -67,12 +67,12 @@ absl::Status MergeShape(ShapeContext& c) {
 absl::Status RestoreShape(ShapeContext& c) {
   for (int i = 0; i < c.num_inputs(); ++i) GRADFLOW_RETURN_IF_ERROR(c.CheckRank(i, 0));
   const Tensor* slice = c.num_inputs() < 3 ? nullptr : c.input_tensor(2);
-  // Without a slice, the shape is unknown.
+  // The shape is unknown without a slice.
   if (slice == nullptr || slice->dims() != 0) return absl::OkStatus();
   return SetSliceShape(c, 0, slice->scalar<tstring>()());
 }
 
-// Returns the text of input i, a scalar.
+// Returns the string of input i, which must be a scalar.
 absl::StatusOr<std::string> Text(const KernelContext& ctx, int i, absl::string_view name) {
   GRADFLOW_RETURN_IF_ERROR(ctx.CheckScalar(i, name));
   return std::string(ctx.input(i).scalar<tstring>()());
@@ -100,7 +100,7 @@ class SaveKernel final : public OpKernel {
     GRADFLOW_ASSIGN_OR_RETURN(const std::string path, Text(ctx, 0, names_[0]));
     const int count = ctx.num_inputs() - fixed_;
     for (int i = 1; i < fixed_; ++i) {
-      // The kernels of the old format take a scalar for one tensor, which no shape function allows.
+      // For a single tensor, the kernels of the old format accept a scalar. Shape functions do not.
       if (old_ && count == 1 && ctx.input(i).dims() == 0) continue;
       GRADFLOW_RETURN_IF_ERROR(CheckCount(ctx, i, names_[i], count));
     }
@@ -116,7 +116,7 @@ class SaveKernel final : public OpKernel {
 
  private:
   bool old_ = false;
-  // The number of inputs before the tensors, and their names.
+  // The number of inputs before the tensors, and the names of these inputs.
   int fixed_ = 0;
   std::vector<std::string> names_;
 };
@@ -133,7 +133,7 @@ absl::Status SetRestored(KernelContext& ctx, int i, absl::string_view name, Tens
   return absl::OkStatus();
 }
 
-// Reads the outputs from a file of the old format.
+// Reads the outputs from a file in the old format.
 absl::Status RestoreOld(KernelContext& ctx, const std::string& path) {
   std::vector<OldCheckpointRead> reads(ctx.num_outputs());
   for (int i = 0; i < ctx.num_outputs(); ++i) {
@@ -157,14 +157,14 @@ absl::Status RestoreV2(KernelContext& ctx) {
   const absl::StatusOr<Checkpoint> checkpoint =
       Checkpoint::Open(prefix, ctx.allocator(), FileAccessOf(ctx), ctx.run().stop);
   if (absl::IsNotFound(checkpoint.status())) {
-    // The prefix may be a file of the old format.
+    // The prefix may be the path of a file in the old format.
     const absl::Status status = RestoreOld(ctx, prefix);
     if (!absl::IsNotFound(status)) return status;
     return errors::NotFound(status.message(), "; ", checkpoint.status().message());
   }
   if (!checkpoint.ok()) return checkpoint.status();
   for (int i = 0; i < ctx.num_outputs(); ++i) {
-    // Before the elements are read.
+    // Checks the type before reading the elements.
     GRADFLOW_ASSIGN_OR_RETURN(const Checkpoint::Info info, checkpoint->Find(names[i]));
     if (info.dtype != ctx.expected_output_dtype(i)) {
       return errors::InvalidArgument("tensor '", errors::Printable(names[i]), "' has type ",
@@ -231,7 +231,7 @@ tensor_names: A vector: the name of each tensor.
 shape_and_slices: A vector: "" for a whole tensor. Otherwise the shape of the whole tensor and the
   slice that is written, such as "3 4 0,2:-" for the first two rows of a tensor of shape [3,4].
 tensors: The tensors.
-dtypes: Their types.)");
+dtypes: The types of the tensors.)");
   registry.Kernel("SaveV2", MakeKernel<SaveKernel>);
 
   registry.Op("RestoreV2")
@@ -252,7 +252,7 @@ tensor_names: A vector: the name of each tensor.
 shape_and_slices: A vector: "" for a whole tensor. Otherwise the shape of the whole tensor and the
   slice that is read, such as "3 4 0,2:-" for the first two rows of a tensor of shape [3,4].
 tensors: The tensors.
-dtypes: The types that they must have.)");
+dtypes: The types that the tensors must have.)");
   registry.Kernel("RestoreV2", MakeFunctionKernel<RestoreV2>);
 
   registry.Op("MergeV2Checkpoints")
@@ -263,11 +263,11 @@ dtypes: The types that they must have.)");
       .Attr("allow_missing_files: bool = false")
       .Stateful()
       .Shape(MergeShape)
-      .Doc(R"(Makes one checkpoint of several, whose data files are renamed.
+      .Doc(R"(Merges several checkpoints into one, by renaming their data files.
 
 checkpoint_prefixes: A vector: the prefixes of the checkpoints.
 destination_prefix: A scalar: the prefix of the result.
-delete_old_dirs: If true, removes the folders of the checkpoints that are empty then.
+delete_old_dirs: If true, removes the folders of the old checkpoints if the merge leaves them empty.
 allow_missing_files: If true, skips checkpoints that do not exist. At least one must exist.)");
   registry.Kernel("MergeV2Checkpoints", MakeKernel<MergeKernel>);
 
@@ -284,7 +284,7 @@ allow_missing_files: If true, skips checkpoints that do not exist. At least one 
 filename: A scalar: the path of the file.
 tensor_names: A vector: the name of each tensor.
 data: The tensors.
-T: Their types.)");
+T: The types of the tensors.)");
   registry.Kernel("Save", MakeKernel<SaveKernel>);
 
   registry.Op("SaveSlices")
@@ -303,7 +303,7 @@ tensor_names: A vector: the name of each tensor.
 shapes_and_slices: A vector: the shape of each whole tensor and the slice that is written, such as
   "3 4 0,2:-" for the first two rows of a tensor of shape [3,4]; "" for a whole tensor.
 data: The slices.
-T: Their types.)");
+T: The types of the tensors.)");
   registry.Kernel("SaveSlices", MakeKernel<SaveKernel>);
 
   registry.Op("Restore")
@@ -320,7 +320,7 @@ T: Their types.)");
 file_pattern: A scalar: the path of the files, which may have wildcards.
 tensor_name: A scalar: the name of the tensor.
 tensor: The tensor.
-dt: The type that it must have.
+dt: The type that the tensor must have.
 preferred_shard: Has no effect: all files are searched.)");
   registry.Kernel("Restore", MakeFunctionKernel<Restore>);
 
@@ -341,7 +341,7 @@ tensor_name: A scalar: the name of the tensor.
 shape_and_slice: A scalar: the shape of the whole tensor and the slice that is read, such as
   "3 4 0,2:-" for the first two rows of a tensor of shape [3,4]; "" for the whole tensor.
 tensor: The slice.
-dt: The type that it must have.
+dt: The type that the tensor must have.
 preferred_shard: Has no effect: all files are searched.)");
   registry.Kernel("RestoreSlice", MakeFunctionKernel<Restore>);
 }

@@ -26,7 +26,8 @@ absl::Status AtPath(const std::string& path, const absl::Status& status) {
   return errors::Prefix(absl::StrCat("'", errors::Printable(path), "': "), status);
 }
 
-// Returns the string of scalar input i. Returns INVALID_ARGUMENT if it is a path with a 0 byte.
+// Returns the string of scalar input i. Returns INVALID_ARGUMENT if it is empty or contains a 0
+// byte.
 absl::StatusOr<std::string> Path(const KernelContext& ctx, int i, const char* name) {
   GRADFLOW_RETURN_IF_ERROR(ctx.CheckScalar(i, name));
   if (ctx.input_dtype(i) != DT_STRING) {
@@ -51,7 +52,7 @@ absl::Status ReadFile(KernelContext& ctx) {
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, {}, &output));
   tstring& contents = output->scalar<tstring>()();
   contents.resize(size);
-  // In parts, between which the run may stop.
+  // Reads in parts, because the run can be stopped between parts.
   constexpr size_t kPart = size_t{1} << 24;
   for (size_t at = 0; at < size && !ctx.ShouldStop(); at += kPart) {
     const absl::Status status =
@@ -82,19 +83,19 @@ absl::Status MatchingFiles(KernelContext& ctx) {
     return errors::InvalidArgument("pattern must be a string or a vector of strings, but has ",
                                    "shape ", patterns.shape().DebugString());
   }
-  internal::FileCharge charge(ctx.allocator().get());
+  internal::FileReservation reservation(ctx.allocator().get());
   std::vector<std::string> paths;
   for (const tstring& pattern : patterns.span<tstring>()) {
     const absl::Status status = internal::MatchingPaths(
-        pattern, [&] { return ctx.ShouldStop(); }, &charge, &paths, FileAccessOf(ctx));
+        pattern, [&] { return ctx.ShouldStop(); }, &reservation, &paths, FileAccessOf(ctx));
     if (!status.ok()) return AtPath(pattern, status);
   }
   std::sort(paths.begin(), paths.end());
   double bytes = 0;
   for (const std::string& path : paths) bytes += static_cast<double>(path.size());
-  // The output takes the characters over.
-  charge.Remove(static_cast<size_t>(bytes));
-  charge.Trim();
+  // The output takes ownership of the characters.
+  reservation.Remove(static_cast<size_t>(bytes));
+  reservation.Trim();
   ctx.ExpectStringBytes(bytes);
   Tensor* output = nullptr;
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, {static_cast<int64_t>(paths.size())}, &output));
@@ -127,7 +128,7 @@ void Register(Registry& registry) {
       .Doc(R"(Reads a whole file.
 
 filename: The path of the file, which must be a regular file.
-contents: Its bytes.)");
+contents: The bytes of the file.)");
   registry.Op("WriteFile")
       .Group("io_ops")
       .Input("filename: string")
@@ -137,7 +138,7 @@ contents: Its bytes.)");
       .Doc(R"(Writes a file, which appears whole or not at all. Makes the folders of its path.
 
 filename: The path of the file.
-contents: Its bytes.)");
+contents: The bytes to write.)");
   registry.Op("MatchingFiles")
       .Group("io_ops")
       .Input("pattern: string")
@@ -146,8 +147,8 @@ contents: Its bytes.)");
       .Shape(MatchingShape)
       .Doc(R"(Returns the files whose paths match a pattern, in alphabetical order.
 
-In each part of a path between slashes, `*` stands for any characters, `?` for one, and `[a-z]` for
-one of a set.
+In each part of a path between slashes, `*` stands for any characters, `?` for one character, and
+`[a-z]` for one character of a set.
 
 pattern: One or more patterns, a scalar or a vector.
 filenames: The paths.)");

@@ -1,4 +1,4 @@
-// ImmutableConst: a constant in a file.
+// ImmutableConst: a constant whose value is in a file.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -40,7 +40,7 @@ class ImmutableConstKernel final : public OpKernel {
     if (!file.ok()) return at_path(file.status());
     const DataType dtype = ctx.expected_output_dtype(0);
     const int64_t bytes = MultiplyWithoutOverflow(shape_.num_elements(), DataTypeSize(dtype));
-    // Before a tensor is allocated that could not be filled.
+    // Checked before allocation, so that no tensor is allocated that cannot be filled.
     if (bytes < 0 || size < static_cast<size_t>(bytes)) {
       return at_path(errors::InvalidArgument("expected as many bytes as ", DataTypeString(dtype),
                                              " ", shape_.DebugString(), " has, but found ", size));
@@ -48,7 +48,7 @@ class ImmutableConstKernel final : public OpKernel {
     Tensor* output = nullptr;
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape_, &output));
     char* const to = static_cast<char*>(output->raw_data());
-    // In parts, between which the run may stop.
+    // Reads in parts, because the run can be stopped between parts.
     constexpr int64_t kPart = int64_t{1} << 24;
     for (int64_t at = 0; at < bytes && !ctx.ShouldStop(); at += kPart) {
       const absl::Status status =
@@ -82,12 +82,12 @@ void Register(Registry& registry) {
       .Shape(ImmutableConstShape)
       .Doc(R"(Returns a constant that a file holds.
 
-The file is read when the graph runs. There are no kernels for strings, bools and handles.
+The file is read when the graph runs. There are no kernels for strings, bools, handles and variants.
 
 tensor: The first bytes of the file, as a tensor in row-major order.
 dtype: The type of the tensor.
-shape: Its shape.
-memory_region_name: The path of a regular file, with as many bytes as the tensor or more.)");
+shape: The shape of the tensor, which must be fully known.
+memory_region_name: The path of a regular file with at least the bytes of the tensor.)");
   DataTypeVector types;
   for (const DataType dtype : AllDataTypes()) {
     if (DataTypeCanBeTensor(dtype) && dtype != DT_STRING && dtype != DT_BOOL &&

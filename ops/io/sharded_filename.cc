@@ -17,7 +17,7 @@ absl::Status ScalarsShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// Sets the result to the basename, followed by `suffix`.
+// Sets the output to the basename followed by `suffix`.
 absl::Status SetName(KernelContext& ctx, const std::string& suffix) {
   const tstring& basename = ctx.input(0).scalar<tstring>()();
   ctx.ExpectStringBytes(static_cast<double>(basename.size() + suffix.size()));

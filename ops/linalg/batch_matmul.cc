@@ -13,8 +13,8 @@
 namespace gradflow::batch_matmul {
 namespace {
 
-// Returns the shape of the product of batches. If not `broadcast`, the batch dimensions must be
-// equal. Unknown if either rank is.
+// Returns the shape of the product of batches. Unless `broadcast` is true, the batch dimensions
+// must be equal. The shape is unknown if a rank is unknown.
 absl::StatusOr<PartialTensorShape> ProductShape(const PartialTensorShape& x,
                                                 const PartialTensorShape& y, bool adj_x, bool adj_y,
                                                 bool broadcast) {
@@ -118,7 +118,7 @@ class BatchMatMulKernel final : public OpKernel, public FusibleKernel {
 };
 
 constexpr char kInputs[] = R"(x: Matrices along the last two dimensions.
-y: Matrices along the last two dimensions, with as many rows as those of `x` have columns.
+y: Matrices along the last two dimensions. They have as many rows as `x` has columns.
 output: The products, with the rows of `x` and the columns of `y`.
 adj_x: If true, multiplies the adjoints of `x`: transposed and conjugated.
 adj_y: If true, multiplies by the adjoints of `y`.

@@ -21,7 +21,8 @@
 
 extern "C" {
 #ifndef OPENBLAS_VERSION
-// Not in this cblas.h, but possibly in the library that is loaded at run time.
+// The cblas.h of this build is not OpenBLAS's and does not declare these functions, but the library
+// that is loaded at run time may define them.
 __attribute__((weak)) int openblas_get_parallel(void);
 __attribute__((weak)) void openblas_set_num_threads(int);
 #endif
@@ -34,11 +35,11 @@ namespace {
 #ifdef GRADFLOW_HAS_BLAS
 
 enum class Threading {
-  // Calls may run concurrently, each on its thread.
+  // Calls may run concurrently. Each uses only the calling thread.
   kConcurrent,
-  // OpenBLAS for OpenMP: every call queries OpenMP for the number of threads.
+  // OpenBLAS built for OpenMP: each call asks OpenMP for the number of threads.
   kOpenMp,
-  // OpenBLAS without locks: calls must be serialized.
+  // OpenBLAS built without locks: calls must be serialized.
   kSerialized,
 };
 
@@ -65,7 +66,7 @@ CBLAS_TRANSPOSE Transpose(const BlasMatrix<T>& matrix) {
 
 int Int(int64_t value) { return static_cast<int>(value); }
 
-// Each computes c = scale * a * b + c_scale * c.
+// These functions compute c = scale * a * b + c_scale * c.
 void Gemm(int64_t m, int64_t n, int64_t k, float scale, const BlasMatrix<const float>& a,
           const BlasMatrix<const float>& b, float c_scale, const BlasMatrix<float>& c) {
   cblas_sgemm(CblasRowMajor, Transpose(a), Transpose(b), Int(m), Int(n), Int(k), scale, a.data,
@@ -103,7 +104,7 @@ void Subtract(int64_t m, int64_t n, int64_t k, const BlasMatrix<const T>& a,
   CallBlas([&] { Gemm(m, n, k, T(-1), a, b, T(1), c); });
 }
 
-// Returns the function of that name in the BLAS that is loaded; null if it has none.
+// Returns the function `name` of the loaded BLAS; null if the BLAS does not have it.
 template <typename F>
 F* FindFunction(const char* name) {
   return reinterpret_cast<F*>(dlsym(RTLD_DEFAULT, name));
@@ -114,7 +115,7 @@ std::string LoadedBlas() {
     return absl::StrCat("BLIS ", version());
   }
   if (auto* const config = FindFunction<char*()>("openblas_get_config")) {
-    // "OpenBLAS 0.3.21 NO_LAPACKE ..."
+    // The text is, for example, "OpenBLAS 0.3.21 NO_LAPACKE ...".
     const std::vector<absl::string_view> words = absl::StrSplit(config(), absl::MaxSplits(' ', 2));
     return absl::StrCat(words[0], " ", words.size() > 1 ? words[1] : "");
   }
@@ -155,12 +156,12 @@ bool OneDnnIsBest() {
 #elif defined(__x86_64__)
   return (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
 #else
-  // oneDNN reports every instruction set of x86 on other processors.
+  // On other processors, oneDNN claims to support all x86 instruction sets.
   return false;
 #endif
 }
 
-// Returns false, without effect, if out of memory.
+// Returns false, without other effects, if out of memory.
 bool OneDnnGemm(int64_t m, int64_t n, int64_t k, const BlasMatrix<const float>& a,
                 const BlasMatrix<const float>& b, const BlasMatrix<float>& c, bool add) {
   const OneOpenMpThread one_thread;
@@ -180,7 +181,7 @@ bool OneDnnGemm(int64_t, int64_t, int64_t, const BlasMatrix<const float>&,
 
 }  // namespace
 
-bool OneDnnHasFastProducts() {
+bool OneDnnHasFastGemm() {
   static const bool fast = OneDnnIsBest();
   return fast;
 }
@@ -222,7 +223,7 @@ void BlasGemm(int64_t m, int64_t n, int64_t k, BlasMatrix<const float> a, BlasMa
   if (m == 1 && !b.transposed) {
     return MultiplyRow(n, k, a.data, a.transposed ? a.stride : 1, b.data, b.stride, c.data, add);
   }
-  if (OneDnnHasFastProducts() && OneDnnGemm(m, n, k, a, b, c, add)) return;
+  if (OneDnnHasFastGemm() && OneDnnGemm(m, n, k, a, b, c, add)) return;
   Multiply(m, n, k, a, b, c, add);
 }
 

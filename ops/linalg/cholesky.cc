@@ -6,6 +6,7 @@
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/data_types.h"
+#include "gradflow/ops/common/legacy_name.h"
 #include "gradflow/ops/linalg/dense.h"
 #include "gradflow/ops/linalg/matrices.h"
 #include "gradflow/ops/linalg/wide_matrix.h"
@@ -58,8 +59,8 @@ WideMatrix<double> UpperTriangle(WideMatrix<double> matrix) {
   return matrix;
 }
 
-// With S the lower triangle of L^T G, its diagonal halved, the gradient of A = L L^T is
-// L^-T (S + S^T) L^-1 / 2.
+// Let G be the gradient of L, and S the lower triangle of L^T G with a halved diagonal. The
+// gradient of A = L L^T is then L^-T (S + S^T) L^-1 / 2.
 absl::Status CholeskyGrad(KernelContext& ctx) {
   const Tensor& l = ctx.input(0);
   const Tensor& grad = ctx.input(1);
@@ -103,8 +104,9 @@ void Register(Registry& registry) {
       .Shape(SquareShape)
       .Doc(R"(Computes the Cholesky decomposition of matrices.
 
-The product of a lower triangular matrix and its adjoint is the input, of which only the lower
-triangle is read. If a matrix is not positive definite, the lower triangle of its result is NaN.
+The input is the product of a lower triangular matrix and the adjoint of that matrix. Only the lower
+triangle of the input is read. If a matrix is not positive definite, the lower triangle of its
+result is NaN.
 
 input: Self-adjoint, positive definite matrices along the last two dimensions.
 output: The lower triangular matrices, with zeros above the diagonal.
@@ -119,12 +121,17 @@ T: The type of `input` and `output`; there is no kernel for half.)");
       .Doc(R"(Computes the gradient of Cholesky.
 
 l: The output of Cholesky. Only the lower triangle is read.
-grad: The gradient of `l`, of its shape. Only the lower triangle is read.
-output: The gradient of the input of Cholesky, symmetric matrices.
+grad: The gradient of `l`, of the same shape. Only the lower triangle is read.
+output: The gradient of the input of Cholesky: symmetric matrices.
 T: The type of the inputs and the output; there is no kernel for half.)");
   registry.Kernel("Cholesky", MakeFunctionKernel<Cholesky>).Types("T", DataTypesOf(LinalgTypes()));
   registry.Kernel("CholeskyGrad", MakeFunctionKernel<CholeskyGrad>)
       .Types("T", {DT_FLOAT, DT_DOUBLE});
+  RegisterLegacyName(registry, {"BatchCholesky", "Cholesky", 13, "T", {DT_DOUBLE, DT_FLOAT}},
+                     MakeFunctionKernel<Cholesky>);
+  RegisterLegacyName(registry,
+                     {"BatchCholeskyGrad", "CholeskyGrad", 13, "T", {DT_FLOAT, DT_DOUBLE}},
+                     MakeFunctionKernel<CholeskyGrad>);
 }
 
 }  // namespace gradflow::cholesky

@@ -12,18 +12,18 @@
 namespace gradflow {
 namespace {
 
-// Columns that the decompositions compute by loops, before products update the rest.
+// The number of columns that decompositions compute with loops before products update the rest.
 constexpr int64_t kBlock = 32;
-// Columns of a right-hand side that are solved together, few enough to stay in a cache.
+// The number of columns of a right-hand side that are solved together. They stay in a cache.
 constexpr int64_t kSolvedColumns = 256;
-// Products of fewer multiplications cost less in plain loops than in a call of the BLAS.
+// Products with fewer multiplications are faster in plain loops than with a call of the BLAS.
 constexpr int64_t kSmallDenseProduct = 512;
 
-// y -= factor * x, for n elements.
+// y -= factor * x for n elements.
 void SubtractScaled(int64_t n, double factor, const double* __restrict x, double* __restrict y) {
   for (int64_t i = 0; i < n; ++i) y[i] -= factor * x[i];
 }
-// On the parts of the numbers: products of std::complex check for NaN, which prevents SIMD.
+// Computes real and imaginary parts: products of std::complex check for NaN, which prevents SIMD.
 void SubtractScaled(int64_t n, complex128 factor, const complex128* x, complex128* y) {
   const double re = factor.real();
   const double im = factor.imag();
@@ -57,7 +57,7 @@ void MultiplySmall(const Operand<T>& a, const Operand<T>& b, WideView<T> c, bool
   }
 }
 
-// Replaces x by the solution, row by row: the divisions of a row do not wait for each other.
+// Replaces x by the solution, row by row. The divisions of a row do not depend on each other.
 template <typename T>
 void SolveBlock(WideView<const T> matrix, Triangle triangle, WideView<T> x) {
   const int64_t n = matrix.rows;
@@ -81,7 +81,7 @@ void Multiply(const Operand<T>& a, const Operand<T>& b, WideView<T> c, bool subt
   const int64_t k = a.columns();
   if (c.rows == 0 || c.columns == 0) return;
   if (c.rows * c.columns * k < kSmallDenseProduct) return MultiplySmall(a, b, c, subtract);
-  // Row-major, c and the views are their transposes: transpose(c) = transpose(b) * transpose(a).
+  // The views are column-major, so their transposes are row-major: c^T = b^T * a^T.
   const auto transpose = [](const Operand<T>& x) {
     return BlasMatrix<const T>{x.view.data, x.view.stride, x.adjoint, x.adjoint};
   };
@@ -113,7 +113,7 @@ void SolveTriangular(WideView<const T> matrix, Triangle triangle, WideView<T> x)
   for (int64_t done = 0; done < n; done += kBlock) {
     const int64_t size = std::min(kBlock, n - done);
     const int64_t rest = n - done - size;
-    // An upper triangle is solved from its last row.
+    // An upper triangle is solved starting from its last row.
     const bool upper = triangle == Triangle::kUpper;
     const int64_t at = upper ? rest : done;
     const int64_t rest_at = upper ? 0 : done + size;
@@ -130,7 +130,7 @@ bool FactorCholesky(WideMatrix<T>* a) {
   const int64_t n = l.rows;
   for (int64_t begin = 0; begin < n; begin += kBlock) {
     const int64_t end = std::min(begin + kBlock, n);
-    // Subtracts the products of the columns that are complete.
+    // Subtracts the products of the completed columns.
     Multiply<T>({l.Block(begin, 0, n - begin, begin)},
                 {l.Block(begin, 0, end - begin, begin), /*adjoint=*/true},
                 l.Block(begin, begin, n - begin, end - begin), /*subtract=*/true);
@@ -139,7 +139,7 @@ bool FactorCholesky(WideMatrix<T>* a) {
         SubtractScaled(n - j, Conjugate(l(j, k)), &l(j, k), &l(j, j));
       }
       const double pivot = std::real(l(j, j));
-      // Also fails for NaN.
+      // This form also rejects NaN.
       if (!(pivot > 0)) return false;
       const double root = std::sqrt(pivot);
       l(j, j) = root;
@@ -186,7 +186,7 @@ LuDecomposition<T> FactorLu(WideMatrix<T> matrix) {
           std::swap(a(j, column), a(pivot, column));
         }
       }
-      // A column of zeros stays: the matrix is singular.
+      // Leaves a column of zeros unchanged: the matrix is singular.
       const T value = a(j, j);
       if (value != T(0)) {
         for (int64_t row = j + 1; row < n; ++row) a(row, j) /= value;
@@ -195,7 +195,7 @@ LuDecomposition<T> FactorLu(WideMatrix<T> matrix) {
         SubtractScaled(n - j - 1, a(j, column), &a(j, j) + 1, &a(j, column) + 1);
       }
     }
-    // Exchanges the same rows of the other columns.
+    // Exchanges the same rows in the other columns.
     for (int64_t column = 0; column < n; ++column) {
       if (column == begin) column = end;
       if (column == n) break;

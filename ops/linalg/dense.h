@@ -1,8 +1,8 @@
 // Products, triangular systems, and Cholesky and LU decompositions of matrices of double and
 // complex128. Each call computes on the calling thread.
 //
-// The decompositions are loops over blocks of columns, with products by the BLAS. LAPACK's versions
-// solve many small triangular systems, which BLIS does slowly.
+// The decompositions loop over blocks of columns and compute products with the BLAS. LAPACK's
+// decompositions would solve many small triangular systems, which are slow in BLIS.
 #ifndef GRADFLOW_OPS_LINALG_DENSE_H_
 #define GRADFLOW_OPS_LINALG_DENSE_H_
 
@@ -23,24 +23,25 @@ struct Operand {
   int64_t columns() const { return adjoint ? view.rows : view.columns; }
 };
 
-// Sets c to the product of a and b, or subtracts the product from c if `subtract`.
-// REQUIRES: the sizes agree and fit in an int; c does not overlap a or b
+// Sets c to the product of a and b, or subtracts the product from c if `subtract` is true.
+// REQUIRES: the sizes match and fit in an int, and c does not overlap a or b
 template <typename T>
 void Multiply(const Operand<T>& a, const Operand<T>& b, WideView<T> c, bool subtract = false);
-// Returns the product.
+// Returns a * b.
 template <typename T>
 WideMatrix<T> Product(const WideMatrix<T>& a, const WideMatrix<T>& b);
 
 // The triangle of a matrix that SolveTriangular reads.
 enum class Triangle { kLower, kUpper, kUnitLower };
 
-// Replaces x by the solution of `triangle` * solution = x. The triangle kUnitLower has ones on its
-// diagonal, which are not read. REQUIRES: the sizes agree
+// Replaces x by the solution of t * solution = x, where t is the triangle of `matrix` that
+// `triangle` selects. The diagonal of kUnitLower is 1 and is not read.
+// REQUIRES: the sizes match
 template <typename T>
 void SolveTriangular(WideView<const T> matrix, Triangle triangle, WideView<T> x);
 
 // Replaces the lower triangle of `a` by the lower triangular L of a = L * adjoint(L). Reads only
-// that triangle; the rest of `a` is undefined afterwards. Returns false if `a` is not positive
+// this triangle; the rest of `a` is unspecified afterwards. Returns false if `a` is not positive
 // definite.
 template <typename T>
 bool FactorCholesky(WideMatrix<T>* a);
@@ -48,15 +49,15 @@ bool FactorCholesky(WideMatrix<T>* a);
 // An LU decomposition with partial pivoting of a square matrix.
 template <typename T>
 struct LuDecomposition {
-  // The upper triangular matrix, and below the diagonal the lower triangular matrix, which has ones
-  // on its diagonal.
+  // The upper triangular matrix and, below its diagonal, the lower triangular matrix, whose
+  // diagonal is 1.
   WideMatrix<T> factors;
   // Row r of the product of the triangular matrices is row order[r] of the decomposed matrix.
   std::vector<int64_t> order;
-  // `order` is an odd permutation.
+  // True if `order` is an odd permutation.
   bool odd = false;
 
-  // A pivot is 0.
+  // Returns true if a pivot is 0.
   bool is_singular() const;
 };
 

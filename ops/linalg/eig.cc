@@ -7,6 +7,7 @@
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/data_types.h"
+#include "gradflow/ops/common/legacy_name.h"
 #include "gradflow/ops/linalg/lapack.h"
 #include "gradflow/ops/linalg/matrices.h"
 #include "gradflow/ops/linalg/wide_matrix.h"
@@ -20,8 +21,8 @@ absl::Status NotConverged(bool self_adjoint) {
       " was not successful. The input might not be valid");
 }
 
-// Decomposes the matrix whose lower triangle is the lower triangle of matrix i of a tensor. With
-// `vectors`, sets *matrix to the eigenvectors.
+// Decomposes the self-adjoint matrix i of a tensor. Reads only its lower triangle. Sets *matrix to
+// the eigenvectors if `vectors` is true.
 template <typename T>
 absl::Status Decompose(const LapackWork& work, const Tensor& input, int64_t i, bool vectors,
                        WideMatrix<T>* matrix, std::vector<double>* values) {
@@ -35,9 +36,9 @@ absl::Status Decompose(const LapackWork& work, const Tensor& input, int64_t i, b
   return absl::OkStatus();
 }
 
-// ---- SelfAdjointEig, whose output has the eigenvalues as a first row ----
+// ---- SelfAdjointEig: its output has the eigenvalues as the first row ----
 
-// Returns INVALID_ARGUMENT if there is no size of one row more than the `n` of the matrices.
+// Returns INVALID_ARGUMENT if n + 1, the number of rows of the output, overflows.
 absl::Status CheckRowFits(const PartialTensorShape& input, int64_t n) {
   if (n < std::numeric_limits<int64_t>::max()) return absl::OkStatus();
   return errors::InvalidArgument("input of shape ", input.DebugString(),
@@ -208,7 +209,8 @@ void Register(Registry& registry) {
       .HandWritten()
       .Doc(R"(Computes the eigenvalues and eigenvectors of symmetric matrices, in one tensor.
 
-The lower triangles are read. SelfAdjointEigV2 replaces this op, and has its C++ name.
+Only the lower triangles are read. SelfAdjointEigV2 replaces this op; the C++ class SelfAdjointEig
+is for SelfAdjointEigV2.
 
 input: Symmetric matrices [n, n] along the last two dimensions.
 output: For each matrix [n + 1, n]: a row of the eigenvalues, in increasing order, then the
@@ -248,12 +250,18 @@ e: The n eigenvalues of each matrix.
 v: The eigenvectors of each matrix, of norm 1, as columns. Empty unless `compute_v`.
 compute_v: If true, computes the eigenvectors.
 T: The type of the input.
-Tout: The complex type of the precision of T.)");
+Tout: The complex type with the precision of T.)");
   registry.Kernel("SelfAdjointEig", MakeFunctionKernel<SelfAdjointEig>)
       .Types("T", {DT_FLOAT, DT_DOUBLE});
   registry.Kernel("SelfAdjointEigV2", MakeKernel<SelfAdjointEigKernel>)
       .Types("T", DataTypesOf(LinalgTypes()));
   registry.Kernel("Eig", MakeKernel<EigKernel>);
+  RegisterLegacyName(registry,
+                     {"BatchSelfAdjointEig", "SelfAdjointEig", 11, "T", {DT_DOUBLE, DT_FLOAT}},
+                     MakeFunctionKernel<SelfAdjointEig>);
+  RegisterLegacyName(registry,
+                     {"BatchSelfAdjointEigV2", "SelfAdjointEigV2", 13, "T", {DT_DOUBLE, DT_FLOAT}},
+                     MakeKernel<SelfAdjointEigKernel>);
 }
 
 }  // namespace gradflow::eig

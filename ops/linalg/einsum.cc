@@ -1,10 +1,10 @@
 // Einsum.
 //
-// An operand is a tensor with a label for each dimension. Dimensions of size 1 have none: they
-// broadcast, and so need no treatment. Labels that are repeated in an input are replaced by the
-// diagonal, those that nothing else needs are summed out, and pairs of operands are multiplied as
-// batches of matrices: labels of both are batch dimensions if they are needed, and otherwise summed
-// by the product.
+// An operand is a tensor with a label for each dimension. Dimensions of size 1 have no label: they
+// broadcast, so they need no treatment. A label that is repeated in an input is replaced by the
+// diagonal. A label that only one operand has and nothing else needs is summed out. Pairs of
+// operands are multiplied as batches of matrices: labels of both operands become batch dimensions
+// if they are needed, otherwise the product sums over them.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -26,7 +26,7 @@
 namespace gradflow::einsum {
 namespace {
 
-// A letter, or kEllipsis + i for the dimension of the ellipses that is the i-th from the last.
+// A letter, or kEllipsis + i for the i-th last dimension of the ellipsis.
 using Label = int;
 using Labels = std::vector<Label>;
 constexpr Label kEllipsis = 1000;
@@ -38,7 +38,7 @@ bool Contains(const Labels& labels, Label label) {
 // ---- Equations ----
 
 struct Equation {
-  // kEllipsis stands for all its dimensions.
+  // kEllipsis stands for all dimensions of an ellipsis.
   std::vector<Labels> inputs;
   Labels output;
 };
@@ -109,15 +109,15 @@ Labels ExpandEllipsis(const Labels& labels, int count) {
   return expanded;
 }
 
-// An equation for tensors of certain shapes.
+// An equation for tensors with particular shapes.
 struct Expanded {
   std::vector<Labels> inputs;
   Labels output;
-  // The size of each label; -1 if it is not known.
+  // The size of each label; -1 if unknown.
   std::map<Label, int64_t> sizes;
 };
 
-// Checks shapes against the equation. REQUIRES: the ranks are known
+// Checks the shapes against the equation. REQUIRES: the ranks are known
 absl::StatusOr<Expanded> Expand(const Equation& equation,
                                 absl::Span<const PartialTensorShape> shapes) {
   Expanded result;
@@ -140,18 +140,18 @@ absl::StatusOr<Expanded> Expand(const Equation& equation,
       int64_t& common = known->second;
       if (is_new || common == size) continue;
       if (label >= kEllipsis && (common == 1 || size == 1)) {
-        // If the other is not known, the result may be 1 or larger.
+        // If the other size is unknown, the result may be 1 or larger.
         common = common == 1 ? size : common;
       } else if (common < 0 || size < 0) {
         common = std::max(common, size);
       } else {
         return errors::InvalidArgument(
             "inputs[", i, "] has shape ", shapes[i].DebugString(), ", but dimension ", d,
-            " must be ", common, label >= kEllipsis ? " or 1" : "", ", as that of ",
+            " must be ", common, label >= kEllipsis ? " or 1" : "", ", like ",
             label >= kEllipsis
                 ? std::string("the ellipses")
                 : absl::StrCat("label '", std::string(1, static_cast<char>(label)), "'"),
-            " is elsewhere");
+            " elsewhere");
       }
     }
   }
@@ -194,12 +194,12 @@ absl::Status EinsumShape(ShapeContext& c) {
 // ---- The kernel ----
 
 // A tensor whose dimensions have distinct labels.
-struct Operand {
+struct LabeledOperand {
   Tensor tensor;
   Labels labels;
 };
 
-// Copies to a new tensor the elements of `source` at the sums of index * strides[d].
+// Copies a view of `source` to a new tensor. Its elements are at the sums of index * strides[d].
 absl::Status CopyView(KernelContext& ctx, const Tensor& source, const DimVector& dims,
                       const DimVector& strides, Tensor* out) {
   GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Make(dims));
@@ -208,9 +208,10 @@ absl::Status CopyView(KernelContext& ctx, const Tensor& source, const DimVector&
   return absl::OkStatus();
 }
 
-// Makes the operand of an input: without dimensions of size 1, and with the diagonal of labels that
-// are repeated.
-absl::Status MakeOperand(KernelContext& ctx, Tensor input, const Labels& labels, Operand* operand) {
+// Makes the operand of an input. Drops dimensions of size 1, and takes the diagonal of repeated
+// labels.
+absl::Status MakeOperand(KernelContext& ctx, Tensor input, const Labels& labels,
+                         LabeledOperand* operand) {
   const DimVector all_strides = RowMajorStrides(input.shape().dim_sizes());
   DimVector dims;
   DimVector strides;
@@ -233,8 +234,8 @@ absl::Status MakeOperand(KernelContext& ctx, Tensor input, const Labels& labels,
   return absl::OkStatus();
 }
 
-// Sums out the labels that are not in `needed`.
-absl::Status SumOut(KernelContext& ctx, const Labels& needed, Operand* operand) {
+// Sums over the labels that are not in `needed`.
+absl::Status SumOut(KernelContext& ctx, const Labels& needed, LabeledOperand* operand) {
   std::vector<bool> reduced;
   DimVector dims;
   Labels labels;
@@ -254,8 +255,8 @@ absl::Status SumOut(KernelContext& ctx, const Labels& needed, Operand* operand) 
   return absl::OkStatus();
 }
 
-// Reorders the dimensions. REQUIRES: `labels` are those of the operand
-absl::Status Permute(KernelContext& ctx, const Labels& labels, Operand* operand) {
+// Reorders the dimensions to `labels`. REQUIRES: `labels` is a permutation of the operand's labels
+absl::Status Permute(KernelContext& ctx, const Labels& labels, LabeledOperand* operand) {
   if (labels == operand->labels) return absl::OkStatus();
   const DimVector all_strides = RowMajorStrides(operand->tensor.shape().dim_sizes());
   DimVector dims;
@@ -279,10 +280,10 @@ Labels Join(const Labels& a, const Labels& b, const Labels& c) {
   return all;
 }
 
-// Reorders the dimensions of an operand to batches of matrices, rows x columns, transposed if that
-// saves a copy.
+// Reorders the dimensions of an operand to batches of matrices, rows x columns. The matrices are
+// transposed if this saves a copy.
 absl::Status ToMatrices(KernelContext& ctx, const Labels& batch, const Labels& rows,
-                        const Labels& columns, const TensorShape& shape, Operand* operand,
+                        const Labels& columns, const TensorShape& shape, LabeledOperand* operand,
                         Tensor* matrices, ProductForm* form) {
   form->transposed = operand->labels == Join(batch, columns, rows) && !rows.empty();
   TensorShape dims = shape;
@@ -295,11 +296,11 @@ absl::Status ToMatrices(KernelContext& ctx, const Labels& batch, const Labels& r
   return absl::OkStatus();
 }
 
-// Sets *x to the product of x and y, without the labels of both that are not needed.
-// REQUIRES: labels that are in one of x and y are needed
+// Sets *x to the product of x and y. Sums over the labels of both that are not needed.
+// REQUIRES: labels of only one of x and y are needed
 absl::Status Multiply(KernelContext& ctx, const Expanded& equation, const Labels& needed,
-                      Operand* x, Operand y) {
-  // The first free dimension of the output is a row of the product.
+                      LabeledOperand* x, LabeledOperand y) {
+  // The first label of the output that only one operand has becomes a row of the product.
   for (const Label label : equation.output) {
     const bool in_x = Contains(x->labels, label);
     if (in_x == Contains(y.labels, label)) continue;
@@ -337,7 +338,7 @@ absl::Status Multiply(KernelContext& ctx, const Expanded& equation, const Labels
   GRADFLOW_RETURN_IF_ERROR(ToMatrices(ctx, batch, inner, y_free,
                                       TensorShape({sizes[0], sizes[3], sizes[2]}), &y, &y_matrices,
                                       &y_form));
-  Operand product;
+  LabeledOperand product;
   product.labels = Join(batch, x_free, y_free);
   DimVector dims;
   for (const Label label : product.labels) dims.push_back(equation.sizes.at(label));
@@ -351,10 +352,10 @@ absl::Status Multiply(KernelContext& ctx, const Expanded& equation, const Labels
   return absl::OkStatus();
 }
 
-// Sets *out to the operand in the order of the output, with dimensions of size 1, and labels that
-// the output repeats on the diagonal of zeros.
+// Sets *out to the operand in the order of the output, with dimensions of size 1. If the output
+// repeats labels, writes to the diagonal and sets all other elements to 0.
 absl::Status MakeOutput(KernelContext& ctx, const Expanded& equation, const TensorShape& shape,
-                        Operand operand, Tensor* out) {
+                        LabeledOperand operand, Tensor* out) {
   Labels labels;
   DimVector target_strides;
   const DimVector all_strides = RowMajorStrides(shape.dim_sizes());
@@ -408,21 +409,21 @@ class EinsumKernel final : public OpKernel {
     GRADFLOW_ASSIGN_OR_RETURN(const Expanded equation, Expand(equation_, shapes));
     GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape dims, OutputShape(equation));
     GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Make(dims.dim_sizes()));
-    // Sizes in the products below fit in an int64 if no dimension is 0.
+    // If no dimension is 0, the sizes in the products below fit in an int64.
     bool empty = shape.num_elements() == 0;
     for (int i = 0; i < ctx.num_inputs(); ++i) empty |= ctx.input(i).NumElements() == 0;
     if (empty) return OutputZeros(ctx, shape);
 
-    Operand product;
+    LabeledOperand product;
     for (int i = 0; i < ctx.num_inputs(); ++i) {
-      // The labels of the output and of later inputs.
+      // The labels of the output and of the inputs that follow.
       Labels needed = equation.output;
       for (int j = i + 1; j < ctx.num_inputs(); ++j) {
         needed.insert(needed.end(), equation.inputs[j].begin(), equation.inputs[j].end());
       }
       Tensor wide;
       GRADFLOW_RETURN_IF_ERROR(ConvertElements(ctx, ctx.input(i), ProductType(type), &wide));
-      Operand operand;
+      LabeledOperand operand;
       GRADFLOW_RETURN_IF_ERROR(MakeOperand(ctx, std::move(wide), equation.inputs[i], &operand));
       Labels needed_here = needed;
       if (i > 0) {
@@ -433,7 +434,8 @@ class EinsumKernel final : public OpKernel {
         product = std::move(operand);
         continue;
       }
-      // Labels that were left for this input, which has them with size 1.
+      // Multiply() sums over the labels of both operands. Other labels that are not needed are
+      // summed before.
       Labels needed_there = needed;
       needed_there.insert(needed_there.end(), operand.labels.begin(), operand.labels.end());
       GRADFLOW_RETURN_IF_ERROR(SumOut(ctx, needed_there, &product));
@@ -479,16 +481,18 @@ void Register(Registry& registry) {
       .Doc(R"(Computes sums of products of tensors by an equation in Einstein's notation.
 
 An equation such as "bij,bjk->bik" has a label, a letter, for each dimension of the inputs and the
-output. Dimensions of one label have one size. The output is the product of the inputs, summed over
-the labels that are not in the output. A label that an input repeats selects the diagonal; one that
-the output repeats sets the diagonal of zeros. "..." stands for any number of dimensions, which
-broadcast. Inputs are multiplied from the first to the last.
+output. Dimensions with the same label have the same size. The output is the product of the inputs,
+summed over the labels that are not in the output. A label that an input repeats selects the
+diagonal. If the output repeats a label, only its diagonal is set, and all other elements are 0.
+"..." stands for any number of dimensions, which broadcast. Inputs are multiplied from the first to
+the last.
 
 Half and bfloat16 are computed in float and rounded once. Integers wrap around.
 
 inputs: Tensors of the shapes that the equation describes.
 output: The sums of products.
-equation: The subscripts of the inputs, separated by commas, then "->" and that of the output.
+equation: The subscripts of the inputs, separated by commas, then "->" and the subscript of the
+  output.
 N: The number of inputs.
 T: The type of the inputs and the output, a type of numbers.)");
   registry.Kernel("Einsum", MakeKernel<EinsumKernel>).Types("T", DataTypesOf(NumberTypes()));

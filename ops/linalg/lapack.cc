@@ -1,4 +1,4 @@
-// The functions of LAPACKE whose names end in _work neither allocate memory nor check for NaN.
+// LAPACKE functions whose names end in _work do not allocate memory and do not check for NaN.
 #include "gradflow/ops/linalg/lapack.h"
 
 #include <algorithm>
@@ -22,10 +22,10 @@ static_assert(sizeof(lapack_int) == 4, "liblapacke64 counts in 64 bits");
 constexpr int kLayout = LAPACK_COL_MAJOR;
 constexpr lapack_int kQuery = -1;
 
-// Returns INVALID_ARGUMENT unless the sizes of workspaces fit in 32 bits: `squares` times the
-// square of the smaller dimension, and blocks of columns.
+// Returns INVALID_ARGUMENT unless the sizes of workspaces fit in 32 bits. Workspaces are `squares`
+// times the square of the smaller dimension, plus blocks of columns.
 absl::Status CheckSize(int64_t m, int64_t n, double squares) {
-  // More than LAPACK's blocks and a few vectors have.
+  // More than LAPACK's blocks and a few vectors need.
   constexpr double kVectors = 256;
   const double smaller = static_cast<double>(std::min(m, n));
   const double larger = static_cast<double>(std::max(m, n));
@@ -38,11 +38,11 @@ absl::Status CheckSize(int64_t m, int64_t n, double squares) {
 
 lapack_int Int(int64_t value) { return static_cast<lapack_int>(value); }
 
-// Returns the size that LAPACK wrote to the workspace that a query has.
+// Returns the size that LAPACK wrote to the workspace of a query.
 int64_t Size(double work) { return static_cast<int64_t>(work); }
 int64_t Size(complex128 work) { return Size(work.real()); }
 
-// Workspaces of a call.
+// The workspaces of a call.
 template <typename T>
 struct Workspace {
   explicit Workspace(const LapackWork& work)
@@ -55,7 +55,7 @@ struct Workspace {
   std::vector<lapack_int> integers;
 };
 
-// Calls `fn`, a function of LAPACK, and returns its result.
+// Calls the LAPACK function `fn` and returns its result.
 template <typename F>
 lapack_int Call(const F& fn) {
   lapack_int info = 0;
@@ -63,7 +63,7 @@ lapack_int Call(const F& fn) {
   return info;
 }
 
-// Stands for the workspaces and results in a query. Some queries write to each of them.
+// Replaces workspaces and results in a query. Some queries write to all of them.
 template <typename T>
 struct Asked {
   T element = 0;
@@ -71,7 +71,7 @@ struct Asked {
   lapack_int integer = 0;
 };
 
-// Returns the sizes that fn(Asked<T>* asked), a call of LAPACK with kQuery, writes.
+// Returns the sizes that fn(Asked<T>* asked), a LAPACK call with kQuery, writes.
 template <typename T, typename F>
 LapackWork Query(const F& fn) {
   Asked<T> asked;
@@ -79,7 +79,7 @@ LapackWork Query(const F& fn) {
   return {Size(asked.element), Size(asked.real), asked.integer};
 }
 
-// ---- LAPACK's functions by type ----
+// ---- LAPACK functions by type ----
 
 lapack_int Geqrf(lapack_int m, lapack_int n, double* a, double* tau, double* work,
                  lapack_int size) {
@@ -110,7 +110,7 @@ lapack_int Gesdd(char job, lapack_int m, lapack_int n, complex128* a, double* s,
                              integers);
 }
 
-// The eigenvalues are `values`, or the real and imaginary parts of `re` and `im`.
+// The eigenvalues are `values`, or have the real parts `re` and the imaginary parts `im`.
 lapack_int Gees(lapack_int n, double* a, double* re, double* im, complex128*, double* u,
                 double* work, lapack_int size) {
   lapack_int sorted = 0;
@@ -124,8 +124,9 @@ lapack_int Gees(lapack_int n, complex128* a, double* reals, double*, complex128*
                             reals, nullptr);
 }
 
-// Permutes, but does not scale: scaling would bound the error by the scaled matrix. The eigenvalues
-// are `values`, or the real and imaginary parts of `re` and `im`. `scale` has n elements.
+// Permutes but does not scale, because scaling would make the error relative to the scaled matrix.
+// The eigenvalues are `values`, or have the real parts `re` and the imaginary parts `im`. `scale`
+// has n elements.
 lapack_int Geevx(char job, lapack_int n, double* a, double* re, double* im, complex128*,
                  double* vectors, double* scale, double* work, lapack_int size) {
   lapack_int low = 0;
@@ -173,7 +174,7 @@ absl::StatusOr<LapackWork> QrWork(int64_t m, int64_t n, int64_t p) {
                  kQuery);
   });
   work.elements = std::max(work.elements, factor.elements);
-  // The factors of the reflections.
+  // The scalar factors of the reflections.
   work.elements += reflections;
   return work;
 }
@@ -205,7 +206,7 @@ char SvdJob(SingularVectors vectors) {
   return vectors == SingularVectors::kThin ? 'S' : 'A';
 }
 
-// Rows of the adjoint of the right singular vectors.
+// The number of rows of the adjoint of the right singular vectors.
 int64_t SvdRows(int64_t m, int64_t n, SingularVectors vectors) {
   return vectors == SingularVectors::kFull ? n : std::min(m, n);
 }
@@ -299,9 +300,9 @@ absl::StatusOr<LapackWork> EigWork(int64_t n, bool vectors) {
     return Geevx(job, Int(n), nullptr, &asked->real, &asked->real, nullptr, nullptr, &asked->real,
                  &asked->element, kQuery);
   });
-  // The parts of the eigenvalues, or a workspace; the permutation.
+  // Real and imaginary parts of the eigenvalues, or a workspace; and the permutation.
   work.reals = 3 * n;
-  // The parts of the eigenvectors.
+  // Real and imaginary parts of the eigenvectors.
   if (!kIsComplex<T> && vectors) work.reals += n * n;
   return work;
 }
@@ -337,7 +338,7 @@ bool ComputeEig(const LapackWork& work, bool vectors, WideMatrix<T>* a,
         for (int64_t i = 0; i < n; ++i) (*eigenvectors)(i, j) = column[i];
         continue;
       }
-      // Two columns are the real and the imaginary part of the first of two conjugate vectors.
+      // Two columns hold the real and imaginary parts of the first of two conjugate eigenvectors.
       for (int64_t i = 0; i < n; ++i) {
         (*eigenvectors)(i, j) = {column[i], column[i + n]};
         (*eigenvectors)(i, j + 1) = {column[i], -column[i + n]};
@@ -355,7 +356,7 @@ absl::StatusOr<LapackWork> SchurWork(int64_t n) {
     return Gees(Int(n), nullptr, &asked->real, &asked->real, nullptr, nullptr, &asked->element,
                 kQuery);
   });
-  // The parts of the eigenvalues, or a workspace and the eigenvalues.
+  // Real and imaginary parts of the eigenvalues, or a workspace and the eigenvalues.
   work.reals = kIsComplex<T> ? 3 * n : 2 * n;
   return work;
 }

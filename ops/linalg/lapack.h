@@ -1,13 +1,13 @@
-// Decompositions by LAPACK, of matrices of double and complex128. Each call computes on the calling
-// thread, and calls may be concurrent.
+// Decompositions of matrices of double and complex128 with LAPACK. Each call computes on the
+// calling thread, and calls may be concurrent.
 //
-// Each decomposition has a function that returns the sizes of its workspaces, for matrices of one
-// size, and a function that allocates them and computes. Callers charge the bytes of the workspaces
-// (core/charge.h). LAPACK counts in 32-bit integers; the first function returns INVALID_ARGUMENT if
-// they overflow.
+// Each decomposition has two functions. One returns the sizes of its workspaces for matrices of one
+// size; the other allocates the workspaces and computes. Callers charge the bytes of the workspaces
+// (core/memory_reservation.h). LAPACK uses 32-bit integers; the first function returns
+// INVALID_ARGUMENT if a size does not fit.
 //
-// REQUIRES, for all functions: matrices have elements, which are finite. LAPACK may not end
-// otherwise.
+// REQUIRES, for all functions: matrices are not empty, and all elements are finite. Otherwise
+// LAPACK may not terminate.
 #ifndef GRADFLOW_OPS_LINALG_LAPACK_H_
 #define GRADFLOW_OPS_LINALG_LAPACK_H_
 
@@ -22,11 +22,11 @@ namespace gradflow {
 
 // The sizes of LAPACK's workspaces.
 struct LapackWork {
-  // Elements of the type of the matrix.
+  // The number of elements of the matrix type.
   int64_t elements = 0;
-  // Double numbers.
+  // The number of doubles.
   int64_t reals = 0;
-  // 32-bit integers.
+  // The number of 32-bit integers.
   int64_t integers = 0;
 
   template <typename T>
@@ -36,12 +36,13 @@ struct LapackWork {
   }
 };
 
-// ---- QR decomposition, by Householder reflections ----
+// ---- QR decomposition with Householder reflections ----
 
-// For a matrix [m, n] and a Q of `p` columns. REQUIRES: min(m, n) <= p <= m
+// Returns the workspaces for a matrix [m, n] and a Q with `p` columns. REQUIRES: min(m, n) <= p <=
+// m
 template <typename T>
 absl::StatusOr<LapackWork> QrWork(int64_t m, int64_t n, int64_t p);
-// Sets *q [m, p] to Q, and the upper triangle of *a to R; the rest of *a is 0.
+// Sets *q [m, p] to Q and the upper triangle of *a to R. Sets the rest of *a to 0.
 template <typename T>
 void ComputeQr(const LapackWork& work, WideMatrix<T>* a, int64_t p, WideMatrix<T>* q);
 
@@ -52,8 +53,8 @@ enum class SingularVectors { kNone, kThin, kFull };
 template <typename T>
 absl::StatusOr<LapackWork> SvdWork(int64_t m, int64_t n, SingularVectors vectors);
 // Sets *s to the singular values in decreasing order, *u to the left singular vectors as columns,
-// and *vh to the adjoint of the right singular vectors. With kNone, *u and *vh keep their values.
-// Returns INVALID_ARGUMENT if the iteration does not converge. Destroys *a.
+// and *vh to the adjoint of the right singular vectors. kNone leaves *u and *vh unchanged. Returns
+// INVALID_ARGUMENT if the iteration does not converge. Destroys *a.
 template <typename T>
 absl::Status ComputeSvd(const LapackWork& work, SingularVectors vectors, WideMatrix<T>* a,
                         std::vector<double>* s, WideMatrix<T>* u, WideMatrix<T>* vh);
@@ -62,37 +63,38 @@ absl::Status ComputeSvd(const LapackWork& work, SingularVectors vectors, WideMat
 
 template <typename T>
 absl::StatusOr<LapackWork> SelfAdjointEigWork(int64_t n, bool vectors);
-// Reads the lower triangle of *a. Sets *values to the eigenvalues in increasing order, and *a to
-// the eigenvectors of norm 1 as columns; without `vectors`, destroys *a. Returns false if the
-// iteration does not converge.
+// Reads the lower triangle of *a. Sets *values to the eigenvalues in increasing order. If `vectors`
+// is true, sets the columns of *a to eigenvectors of norm 1; otherwise destroys *a. Returns false
+// if the iteration does not converge.
 template <typename T>
 bool ComputeSelfAdjointEig(const LapackWork& work, bool vectors, WideMatrix<T>* a,
                            std::vector<double>* values);
 
 template <typename T>
 absl::StatusOr<LapackWork> EigWork(int64_t n, bool vectors);
-// Sets *eigenvalues, and with `vectors` *eigenvectors to the eigenvectors of norm 1 as columns.
-// Destroys *a. Returns false if the iteration does not converge.
+// Sets *eigenvalues. If `vectors` is true, sets the columns of *eigenvectors to eigenvectors of
+// norm 1. Destroys *a. Returns false if the iteration does not converge.
 template <typename T>
 bool ComputeEig(const LapackWork& work, bool vectors, WideMatrix<T>* a,
                 std::vector<complex128>* eigenvalues, WideMatrix<complex128>* eigenvectors);
 
 template <typename T>
 absl::StatusOr<LapackWork> SchurWork(int64_t n);
-// Sets *a to the upper triangular T and *u to the unitary U of a = U * T * adjoint(U). A real T has
-// blocks of two rows on its diagonal for pairs of conjugate eigenvalues; the diagonal of a block
-// has two equal elements, and the other two elements have opposite signs. Returns false if the
-// iteration does not converge.
+// Sets *a to the upper triangular T, and *u to the unitary U of a = U * T * adjoint(U). A real T
+// has 2 x 2 blocks on its diagonal for pairs of conjugate eigenvalues. The diagonal elements of a
+// block are equal, and the other two elements have opposite signs. Returns false if the iteration
+// does not converge.
 template <typename T>
 bool ComputeSchur(const LapackWork& work, WideMatrix<T>* a, WideMatrix<T>* u);
 
 // ---- Least squares ----
 
-// For a matrix [m, n] and `k` right-hand sides.
+// Returns the workspaces for a matrix [m, n] and `k` right-hand sides.
 template <typename T>
 absl::StatusOr<LapackWork> LeastSquaresWork(int64_t m, int64_t n, int64_t k);
-// Sets the first n rows of *b, which has max(m, n) rows, to the x of least norm among those that
-// minimize the norm of a * x - b, by a complete orthogonal decomposition. Destroys *a.
+// Sets the first n rows of *b, which has max(m, n) rows, to the x that minimizes the norm of a * x
+// - b. If there are several such x, takes the x of minimum norm. Uses a complete orthogonal
+// decomposition. Destroys *a.
 template <typename T>
 void SolveLeastSquares(const LapackWork& work, WideMatrix<T>* a, WideMatrix<T>* b);
 

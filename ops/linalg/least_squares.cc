@@ -7,6 +7,7 @@
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/data_types.h"
+#include "gradflow/ops/common/legacy_name.h"
 #include "gradflow/ops/linalg/dense.h"
 #include "gradflow/ops/linalg/lapack.h"
 #include "gradflow/ops/linalg/matrices.h"
@@ -16,7 +17,7 @@ namespace gradflow::least_squares {
 namespace {
 
 // Checks matrix [..., m, n] and rhs [..., m, k]. Returns the shape of the solution [..., n, k];
-// unknown if a rank is.
+// unknown if a rank is unknown.
 absl::StatusOr<PartialTensorShape> SolutionOf(const PartialTensorShape& matrix,
                                               const PartialTensorShape& rhs) {
   GRADFLOW_RETURN_IF_ERROR(CheckMatrices("matrix", matrix));
@@ -35,7 +36,7 @@ absl::Status SolveShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// Solves the normal equations by a Cholesky decomposition. Sets *x [n, k].
+// Solves the normal equations with a Cholesky decomposition. Sets *x [n, k].
 template <typename T>
 absl::Status SolveFast(const WideMatrix<T>& a, const WideMatrix<T>& b, double regularizer,
                        WideMatrix<T>* x) {
@@ -65,7 +66,7 @@ absl::Status SolveFast(const WideMatrix<T>& a, const WideMatrix<T>& b, double re
   return absl::OkStatus();
 }
 
-// Solves by a complete orthogonal decomposition. Sets the first n rows of *x.
+// Solves with a complete orthogonal decomposition. Sets the first n rows of *x.
 template <typename T>
 void SolveSlow(const LapackWork& work, WideMatrix<T>* a, const WideMatrix<T>& b, WideMatrix<T>* x) {
   *x = WideMatrix<T>(std::max(a->rows(), a->columns()), b.columns());
@@ -162,20 +163,24 @@ void Register(Registry& registry) {
       .Shape(SolveShape)
       .Doc(R"(Solves linear least-squares problems.
 
-The solution minimizes the norm of `matrix * output - rhs`, and if there are several, its own norm.
-If `fast`, the regularizer times the squared norm of the solution is added, and the normal equations
-are solved by Cholesky's decomposition. That is an error for matrices that do not have full rank,
-without a regularizer. Otherwise a complete orthogonal decomposition is used, which serves all
-matrices, and the regularizer is ignored. For a system with NaN or infinity, the solution is NaN.
+The solution minimizes the norm of `matrix * output - rhs`. If there are several such solutions, the
+result is the solution of minimum norm. If `fast` is true, the squared norm plus `l2_regularizer`
+times the squared norm of the solution is minimized: the normal equations are solved with a Cholesky
+decomposition. Without a regularizer, matrices that do not have full rank are then an error. If
+`fast` is false, a complete orthogonal decomposition is used, which works for all matrices, and the
+regularizer is ignored. For a system with NaN or infinity, the solution is NaN.
 
 matrix: Matrices along the last two dimensions.
-rhs: Matrices with as many rows, whose columns are right-hand sides.
+rhs: Matrices with as many rows as `matrix`, whose columns are right-hand sides.
 l2_regularizer: A scalar, not negative.
 output: The solutions, with as many rows as `matrix` has columns.
 T: The type of the matrices; there is no kernel for half.
 fast: If true, solves the normal equations.)");
   registry.Kernel("MatrixSolveLs", MakeKernel<SolveLsKernel>)
       .Types("T", DataTypesOf(LinalgTypes()));
+  RegisterLegacyName(registry,
+                     {"BatchMatrixSolveLs", "MatrixSolveLs", 13, "T", {DT_DOUBLE, DT_FLOAT}},
+                     MakeKernel<SolveLsKernel>);
 }
 
 }  // namespace gradflow::least_squares

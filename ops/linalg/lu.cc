@@ -1,4 +1,4 @@
-// Lu, and what it computes: MatrixDeterminant, LogMatrixDeterminant, MatrixInverse, MatrixSolve.
+// Lu, and the ops that use it: MatrixDeterminant, LogMatrixDeterminant, MatrixInverse, MatrixSolve.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/data_types.h"
+#include "gradflow/ops/common/legacy_name.h"
 #include "gradflow/ops/linalg/dense.h"
 #include "gradflow/ops/linalg/matrices.h"
 #include "gradflow/ops/linalg/wide_matrix.h"
@@ -14,8 +15,8 @@
 namespace gradflow::lu {
 namespace {
 
-// Calls fn(TypeTag<T>(), i) for each matrix of input 0, which are square, and are decomposed and
-// solved for `right` columns.
+// Calls fn(TypeTag<T>(), i) for each matrix of input 0. The matrices must be square. fn decomposes
+// a matrix and solves it for `right` columns, which determines the cost.
 template <typename F>
 absl::Status ForEachSquare(KernelContext& ctx, const F& fn, int64_t right = 0) {
   const Tensor& input = ctx.input(0);
@@ -88,7 +89,7 @@ absl::Status MatrixDeterminant(KernelContext& ctx) {
   GRADFLOW_RETURN_IF_ERROR(CheckInput(ctx, ctx.expected_output_dtype(0)));
   Tensor* out = nullptr;
   GRADFLOW_RETURN_IF_ERROR(AllocateBatchOutput(ctx, 0, {}, &out));
-  // The determinant of a matrix without elements.
+  // The determinant of an empty matrix is 1.
   if (ctx.input(0).NumElements() == 0) FillElements(1, out);
   return ForEachSquare(ctx, [&](auto tag, int64_t i) {
     using T = typename decltype(tag)::type;
@@ -169,7 +170,7 @@ absl::Status SolveShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-class SolveKernel final : public AdjointKernel {
+class MatrixSolveKernel final : public AdjointKernel {
  public:
   absl::Status Compute(KernelContext& ctx) const override {
     GRADFLOW_RETURN_IF_ERROR(CheckTypes(ctx, 2, ctx.expected_output_dtype(0)));
@@ -203,10 +204,10 @@ void Register(Registry& registry) {
       .Doc(R"(Computes the LU decomposition of matrices, with partial pivoting.
 
 The rows of a matrix in the order `p` are the product of a lower triangular matrix, with ones on its
-diagonal, and an upper triangular one. A matrix with a pivot of 0 is an error.
+diagonal, and an upper triangular matrix. A matrix with a pivot of 0 is an error.
 
 input: Square, invertible matrices along the last two dimensions.
-lu: The upper triangular matrices, and below the diagonal the lower triangular ones.
+lu: The upper triangular matrices and, below the diagonal, the lower triangular matrices.
 p: The order of the rows of each matrix.
 T: The type of `input` and `lu`; there is no kernel for half.
 output_idx_type: The type of `p`.)");
@@ -230,10 +231,11 @@ T: The type of `input` and `output`; there is no kernel for half.)");
       .Shape(DeterminantShape)
       .Doc(R"(Computes the signs and the logarithms of the determinants of matrices.
 
-The determinant is `sign * exp(log_abs_determinant)`, which may overflow where these do not.
+The determinant is `sign * exp(log_abs_determinant)`, which may overflow although the outputs do
+not.
 
 input: Square matrices along the last two dimensions.
-sign: The determinant divided by its magnitude; 0 if it is 0.
+sign: The determinant divided by its magnitude; 0 if the determinant is 0.
 log_abs_determinant: The logarithm of the magnitude of the determinant.
 T: The type of the input and the outputs; there is no kernel for half.)");
   registry.Op("MatrixInverse")
@@ -264,7 +266,7 @@ T: The type of `input` and `output`.)");
 A matrix with a pivot of 0 in its LU decomposition is an error.
 
 matrix: Square, invertible matrices along the last two dimensions.
-rhs: Matrices with as many rows, whose columns are right-hand sides.
+rhs: Matrices with as many rows as `matrix`, whose columns are right-hand sides.
 output: The solutions, of the shape of `rhs`: the product of `matrix` and `output` is `rhs`.
 adjoint: If true, solves with the adjoint of each matrix.
 T: The type of the inputs and the output; there is no kernel for half.)");
@@ -275,7 +277,19 @@ T: The type of the inputs and the output; there is no kernel for half.)");
       .Types("T", types);
   registry.Kernel("MatrixInverse", MakeKernel<InverseKernel>)
       .Types("T", DataTypesOf(MatrixTypes()));
-  registry.Kernel("MatrixSolve", MakeKernel<SolveKernel>).Types("T", types);
+  registry.Kernel("MatrixSolve", MakeKernel<MatrixSolveKernel>).Types("T", types);
+  RegisterLegacyName(registry,
+                     {"BatchMatrixDeterminant",
+                      "MatrixDeterminant",
+                      13,
+                      "T",
+                      {DT_FLOAT, DT_DOUBLE, DT_COMPLEX64, DT_COMPLEX128}},
+                     MakeFunctionKernel<MatrixDeterminant>);
+  RegisterLegacyName(registry,
+                     {"BatchMatrixInverse", "MatrixInverse", 13, "T", {DT_DOUBLE, DT_FLOAT}},
+                     MakeKernel<InverseKernel>);
+  RegisterLegacyName(registry, {"BatchMatrixSolve", "MatrixSolve", 13, "T", {DT_DOUBLE, DT_FLOAT}},
+                     MakeKernel<MatrixSolveKernel>);
 }
 
 }  // namespace gradflow::lu

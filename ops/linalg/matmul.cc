@@ -8,12 +8,14 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "gradflow/core/fused_steps.h"
+#include "gradflow/core/integer_kernels.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/data_types.h"
 #include "gradflow/ops/linalg/product.h"
+#include "gradflow/ops/quant/integer_product.h"
 
 namespace gradflow::matmul {
 namespace {
@@ -65,7 +67,7 @@ absl::Status Multiply(KernelContext& ctx, bool transpose_a, bool transpose_b) {
                          {transpose_b, false}, product);
 }
 
-class MatMulKernel final : public OpKernel, public FusibleKernel {
+class MatMulKernel final : public OpKernel, public FusibleKernel, public IntegerProductKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) {
     is_float_ = construction.input_type(0) == DT_FLOAT;
@@ -77,6 +79,28 @@ class MatMulKernel final : public OpKernel, public FusibleKernel {
   absl::Status ComputeFused(KernelContext& ctx, FusedSteps* steps, bool* done) const override {
     return MultiplyFused(ctx, {transpose_a_, false}, {transpose_b_, false},
                          ProductShape(ctx, transpose_a_, transpose_b_), steps, done);
+  }
+
+  absl::StatusOr<Channels> IntegerChannels(const TensorShape& weights) const override {
+    if (transpose_a_) return errors::Unimplemented("the activations are transposed");
+    if (weights.dims() != 2 || weights.num_elements() == 0) {
+      return errors::Unimplemented("the weights have shape ", weights.DebugString());
+    }
+    Channels channels;
+    channels.count = weights.dim_size(transpose_b_ ? 0 : 1);
+    channels.stride = transpose_b_ ? weights.dim_size(1) : 1;
+    channels.rank = 2;
+    return channels;
+  }
+  absl::StatusOr<std::shared_ptr<const OpKernel>> MakeIntegerProduct(
+      const IntegerProductArgs& args) const override {
+    IntegerWeights weights;
+    weights.data = static_cast<const int16_t*>(args.weights.raw_data());
+    weights.inner = args.weights.dim_size(transpose_b_ ? 1 : 0);
+    weights.channels = args.weights.dim_size(transpose_b_ ? 0 : 1);
+    weights.inner_stride = transpose_b_ ? 1 : weights.channels;
+    weights.channel_stride = transpose_b_ ? weights.inner : 1;
+    return MakeIntegerMatMul(weights, args);
   }
 
   absl::Status Compute(KernelContext& ctx) const override {
@@ -108,7 +132,7 @@ bool AllFinite(KernelContext& ctx, const Tensor& tensor) {
   return finite;
 }
 
-// The elements of a matrix of floats, [rows, columns].
+// A view of a matrix of floats [rows, columns].
 struct MatrixView {
   MatrixView(const Tensor& tensor, bool transposed)
       : data(static_cast<const float*>(tensor.raw_data())),
@@ -123,8 +147,8 @@ struct MatrixView {
   int64_t column_stride;
 };
 
-// Sets `out` [m, n] to a [m, inner] times b [inner, n] without the products with zeros of a, or of
-// b if `zeros_of_b`.
+// Sets `out` [m, n] to a [m, inner] times b [inner, n]. Skips products with zeros of a, or with
+// zeros of b if `zeros_of_b` is true.
 void MultiplyNonZeros(KernelContext& ctx, const MatrixView& a, const MatrixView& b, int64_t inner,
                       bool zeros_of_b, Tensor* out) {
   const int64_t n = out->dim_size(1);
@@ -172,7 +196,7 @@ class SparseMatMulKernel final : public OpKernel {
     GRADFLOW_RETURN_IF_ERROR(ConvertElements(ctx, ctx.input(1), DT_FLOAT, &b));
     Tensor* product = nullptr;
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &product));
-    // Products of zeros and finite numbers make no difference.
+    // If the other matrix is finite, products with zeros do not change the result.
     if (AllFinite(ctx, a_is_sparse_ ? b : a)) {
       return MultiplyBatches(ctx, a, {transpose_a_, false}, b, {transpose_b_, false}, product);
     }
@@ -212,7 +236,7 @@ dimension is 0, the product is zeros.
 
 a: A matrix.
 b: A matrix with as many rows as `a` has columns.
-product: The product, with the rows of `a` and the columns of `b`.
+product: The product. It has as many rows as `a` and as many columns as `b`.
 transpose_a: If true, transposes `a` before multiplication, without conjugation.
 transpose_b: If true, transposes `b` before multiplication, without conjugation.
 T: The type of the inputs and the output.
@@ -232,12 +256,12 @@ grad_b: Has no effect.)");
       .Shape(MatMulShape)
       .Doc(R"(Multiplies matrix a by matrix b, which may have many zeros.
 
-The product is computed in float, as by MatMul, whatever is sparse. A zero of a sparse matrix
-contributes nothing, even if it meets an infinity or NaN.
+The product is computed in float, as by MatMul. `a_is_sparse` and `b_is_sparse` only change products
+of 0 with infinity or NaN: a zero of the sparse matrix then contributes nothing.
 
 a: A matrix.
 b: A matrix with as many rows as `a` has columns.
-product: The product, with the rows of `a` and the columns of `b`.
+product: The product. It has as many rows as `a` and as many columns as `b`.
 transpose_a: If true, transposes `a` before multiplication.
 transpose_b: If true, transposes `b` before multiplication.
 a_is_sparse: If true, `a` is the sparse matrix.

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "gradflow/core/call_safely.h"
-#include "gradflow/core/charge.h"
+#include "gradflow/core/memory_reservation.h"
 #include "gradflow/core/mutex.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/shape_fns.h"
@@ -112,7 +112,7 @@ absl::Status ForEachMatrix(KernelContext& ctx, int64_t count, double operations,
     status = std::move(error);
   };
   ParallelFor(ctx, count, BlockSizeForCost(operations + 200), [&](int64_t begin, int64_t end) {
-    Charge workspace(ctx.allocator().get());
+    MemoryReservation workspace(ctx.allocator().get());
     absl::Status charged = workspace.Set(workspace_bytes, "the workspace of a matrix");
     if (!charged.ok()) return fail(begin, std::move(charged));
     for (int64_t i = begin; i < end && !ctx.ShouldStop(); ++i) {

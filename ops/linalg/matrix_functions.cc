@@ -42,7 +42,7 @@ void Scale(int exponent, WideMatrix<T>* x) {
   for (T& element : x->elements()) element *= factor;
 }
 
-// Returns the largest sum of magnitudes of a column; NaN if an element is NaN.
+// Returns the largest column sum of magnitudes; NaN if an element is NaN.
 template <typename T>
 double ColumnNorm(const WideMatrix<T>& x) {
   double norm = 0;
@@ -65,12 +65,12 @@ WideMatrix<T> Transform(const WideMatrix<T>& u, const WideMatrix<T>& x) {
 
 // ---- Exponential ----
 
-// A Pade approximant of the exponential: p(x) / p(-x). For matrices of at most `norm`, its error is
-// below the rounding error of double (N. Higham, The scaling and squaring method for the matrix
-// exponential revisited, 2005).
+// A Pade approximant of the exponential: p(x) / p(-x). Its error is below the rounding error of
+// double for matrices with a norm of at most `norm` (N. Higham, The scaling and squaring method for
+// the matrix exponential revisited, 2005).
 struct Approximant {
   double norm;
-  // The coefficients of p, in the order of powers.
+  // The coefficients of p, by increasing power.
   absl::Span<const double> coefficients;
 };
 
@@ -105,7 +105,7 @@ WideMatrix<T> Polynomial(absl::Span<const double> c, size_t first,
                          const std::vector<WideMatrix<T>>& powers) {
   const int64_t n = powers[0].rows();
   WideMatrix<T> sum(n, n);
-  // The terms of the powers above powers.size() have powers.back() as a factor.
+  // The terms with powers above powers.size() have the factor powers.back().
   const size_t low = 2 * powers.size();
   if (c.size() > low + 2) {
     WideMatrix<T> high(n, n);
@@ -121,7 +121,7 @@ WideMatrix<T> Polynomial(absl::Span<const double> c, size_t first,
 
 struct Exponential {
   static constexpr double kOperations = 30;
-  // Matrices that exist at once.
+  // The maximum number of matrices that exist at the same time.
   static constexpr double kMatrices = 10;
   static constexpr bool kNeedsSchur = false;
 
@@ -160,13 +160,13 @@ struct Exponential {
 
 // ---- Square root ----
 
-// Returns the number of rows of the diagonal block at `i` of a matrix that ComputeSchur returned.
+// Returns the number of rows of the diagonal block at `i` of a result of ComputeSchur.
 template <typename T>
 int64_t BlockRows(const WideMatrix<T>& triangle, int64_t i) {
   return i + 1 < triangle.rows() && triangle(i + 1, i) != T(0) ? 2 : 1;
 }
 
-// Sets the diagonal block of *root at `i` to the square root of the block of `triangle`.
+// Sets the diagonal block of *root at `i` to the square root of the diagonal block of `triangle`.
 void SetRootOfBlock(const WideMatrix<complex128>& triangle, int64_t i, int64_t,
                     WideMatrix<complex128>* root) {
   (*root)(i, i) = std::sqrt(triangle(i, i));
@@ -177,8 +177,8 @@ void SetRootOfBlock(const WideMatrix<double>& triangle, int64_t i, int64_t rows,
     (*root)(i, i) = std::sqrt(triangle(i, i));
     return;
   }
-  // The block has eigenvalues a +- b i. With s the real part of the root of a + b i, the root of
-  // the block is s + (block - a) / (2 s).
+  // The block has eigenvalues a +- b i. If s is the real part of the square root of a + b i, the
+  // square root of the block is s + (block - a) / (2 s).
   const double upper = triangle(i, i + 1);
   const double lower = triangle(i + 1, i);
   const double imaginary = std::sqrt(std::abs(upper)) * std::sqrt(std::abs(lower));
@@ -189,8 +189,8 @@ void SetRootOfBlock(const WideMatrix<double>& triangle, int64_t i, int64_t rows,
   (*root)(i + 1, i) = lower / (2 * real);
 }
 
-// Replaces x [p, q] by the solution y of left * y + y * right = x, for diagonal blocks of `root`
-// with p rows at `i` and q rows at `j`.
+// Replaces x [p, q] by the solution y of left * y + y * right = x. `left` and `right` are diagonal
+// blocks of `root`, with p rows at `i` and q rows at `j`.
 template <typename T>
 void SolveSylvester(const WideMatrix<T>& root, int64_t i, int64_t p, int64_t j, int64_t q,
                     WideView<T> x) {
@@ -198,7 +198,7 @@ void SolveSylvester(const WideMatrix<T>& root, int64_t i, int64_t p, int64_t j, 
     x(0, 0) /= root(i, i) + root(j, j);
     return;
   }
-  // One equation for each element of x.
+  // One equation per element of x.
   WideMatrix<T> equations(p * q, p * q);
   WideMatrix<T> values(p * q, 1);
   for (int64_t row = 0; row < p; ++row) {
@@ -213,8 +213,8 @@ void SolveSylvester(const WideMatrix<T>& root, int64_t i, int64_t p, int64_t j, 
   for (int64_t at = 0; at < p * q; ++at) x(at % p, at / p) = solution(at, 0);
 }
 
-// Returns the square root of a matrix that ComputeSchur returned, by the recurrence of A. Bjorck
-// and S. Hammarling (A Schur method for the square root of a matrix, 1983).
+// Returns the square root of a result of ComputeSchur, using the recurrence of A. Bjorck and S.
+// Hammarling (A Schur method for the square root of a matrix, 1983).
 template <typename T>
 WideMatrix<T> RootOfTriangle(const WideMatrix<T>& triangle) {
   const int64_t n = triangle.rows();
@@ -223,7 +223,7 @@ WideMatrix<T> RootOfTriangle(const WideMatrix<T>& triangle) {
   for (int64_t j = 0; j < n;) {
     const int64_t columns = BlockRows(triangle, j);
     SetRootOfBlock(triangle, j, columns, &root);
-    // The columns above the diagonal block, less the products of the rows that are known.
+    // The columns above the diagonal block, minus the products of the known rows.
     const WideView<T> x = root.view().Block(0, j, j, columns);
     for (int64_t c = 0; c < columns; ++c) {
       std::copy_n(triangle.view().Column(j + c), j, x.Column(c));
@@ -257,7 +257,7 @@ struct SquareRoot {
     return Transform(unitary, RootOfTriangle(matrix));
   }
 
-  // Returns true if the real matrix, which ComputeSchur returned, has no real root.
+  // Returns true if a real result of ComputeSchur has no real square root.
   static bool HasNegativeEigenvalue(const WideMatrix<double>& triangle) {
     for (int64_t i = 0; i < triangle.rows(); i += BlockRows(triangle, i)) {
       if (BlockRows(triangle, i) == 1 && !(triangle(i, i) >= 0)) return true;
@@ -269,9 +269,9 @@ struct SquareRoot {
 
 // ---- Logarithm ----
 
-// Square roots of the triangular matrix of the Schur decomposition bring it near to 1. With
-// X = U^(1/2^k) - 1, log(U) = 2^k log(1 + X), and log(1 + X) is the integral of X (1 + t X)^-1 over
-// t in [0, 1], by Gauss-Legendre quadrature.
+// Repeated square roots bring the triangular matrix of the Schur decomposition close to 1. With X =
+// U^(1/2^k) - 1, log(U) = 2^k log(1 + X). log(1 + X) is the integral of X (1 + t X)^-1 over t in
+// [0, 1], computed with Gauss-Legendre quadrature.
 struct Logarithm {
   static constexpr double kOperations = 60;
   static constexpr double kMatrices = 6;
@@ -279,10 +279,10 @@ struct Logarithm {
 
   static WideMatrix<complex128> Of(WideMatrix<complex128> triangle, const LapackWork& work) {
     using Matrix = WideMatrix<complex128>;
-    // Square roots of a number other than 0 come near to 1 in fewer steps.
+    // Square roots of any number except 0 come close to 1 in fewer steps.
     constexpr int kMaxRoots = 64;
     constexpr double kNear = 0.25;
-    // Positive nodes on [-1, 1], and their weights; the negative nodes are symmetric.
+    // The positive nodes on [-1, 1] and their weights. The negative nodes are symmetric.
     constexpr double kNodes[] = {0.1834346424956498, 0.5255324099163290, 0.7966664774136267,
                                  0.9602898564975363};
     constexpr double kWeights[] = {0.3626837833783620, 0.3137066458778873, 0.2223810344533745,
@@ -299,7 +299,7 @@ struct Logarithm {
     };
     Matrix x = minus_identity(triangle);
     int roots = 0;
-    // The condition is also false for NaN.
+    // Written so that the loop also runs for NaN.
     while (!(ColumnNorm(x) < kNear)) {
       if (++roots > kMaxRoots || !AllFinite(x)) return NanMatrix<complex128>(n);
       triangle = RootOfTriangle(triangle);
@@ -398,8 +398,8 @@ T: The type of `input` and `output`.)");
       .Shape(SquareShape)
       .Doc(R"(Computes the principal square roots of matrices.
 
-The square of the result is the input. For a real matrix whose root is not real, for some singular
-ones, and for those with NaN or infinity, the result has NaN.
+The square of the result is the input. The result has NaN for a real matrix whose root is not real,
+for some singular matrices, and for matrices with NaN or infinity.
 
 input: Square matrices along the last two dimensions.
 output: The square root of each matrix.

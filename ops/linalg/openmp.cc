@@ -5,8 +5,8 @@
 namespace gradflow {
 namespace {
 
-// The functions of the OpenMP that oneDNN or the BLAS has loaded. Not by weak references: a linker
-// sets them to null in a program that does not link OpenMP itself.
+// Functions of the OpenMP library that oneDNN or the BLAS has loaded. They are not weak references,
+// because a linker sets these to null in a program that does not link OpenMP.
 struct OpenMp {
   int (*get_max_threads)() = nullptr;
   void (*set_num_threads)(int) = nullptr;

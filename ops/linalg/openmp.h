@@ -1,16 +1,16 @@
-// The number of threads that a library built for OpenMP, as Debian's oneDNN is, uses in a call.
+// The number of threads that libraries built for OpenMP, such as Debian's oneDNN, use in a call.
 #ifndef GRADFLOW_OPS_LINALG_OPENMP_H_
 #define GRADFLOW_OPS_LINALG_OPENMP_H_
 
 namespace gradflow {
 
-// Returns the number of threads of the calling thread's next parallel region; 0 if no OpenMP is
+// Returns the number of threads of the calling thread's next parallel region; 0 if OpenMP is not
 // loaded.
 int OpenMpThreads();
-// Sets it, for the calling thread. REQUIRES: threads > 0
+// Sets this number for the calling thread. REQUIRES: threads > 0
 void SetOpenMpThreads(int threads);
 
-// Makes such a library use the calling thread alone, and puts the setting back.
+// Makes OpenMP libraries use only the calling thread. The destructor restores the previous number.
 class OneOpenMpThread {
  public:
   OneOpenMpThread() : threads_(OpenMpThreads()) {

@@ -1,4 +1,4 @@
-// Matrix products in plain loops: of small matrices, and of any in a build without a BLAS.
+// Matrix products in plain loops: of small matrices, and of all matrices in a build without a BLAS.
 #ifndef GRADFLOW_OPS_LINALG_PLAIN_PRODUCT_H_
 #define GRADFLOW_OPS_LINALG_PLAIN_PRODUCT_H_
 
@@ -12,7 +12,8 @@
 namespace gradflow {
 namespace plain_product {
 
-// std::complex's operator would look for infinities and NaN in each product.
+// Returns a * b. Unlike the operator of std::complex, does not check each product for infinities
+// and NaN.
 template <typename T>
 T Times(T a, T b) {
   if constexpr (kIsComplex<T>) {
@@ -35,7 +36,7 @@ T Element(const BlasMatrix<const T>& matrix, int64_t row, int64_t column) {
 template <typename T>
 void AddMultiple(T factor, const T* from, int64_t n, T* to) {
   if constexpr (kIsComplex<T>) {
-    // As real numbers, which compilers vectorize.
+    // As real numbers, which compilers can vectorize.
     using Real = typename T::value_type;
     const Real* const x = reinterpret_cast<const Real*>(from);
     Real* const y = reinterpret_cast<Real*>(to);
@@ -52,8 +53,8 @@ void AddMultiple(T factor, const T* from, int64_t n, T* to) {
 
 }  // namespace plain_product
 
-// Computes c[m,n] = a[m,k] * b[k,n], or c += a * b if `add`. Each element adds up its products in
-// order. REQUIRES: m, n, k > 0
+// Computes c[m,n] = a[m,k] * b[k,n], or c += a * b if `add` is true. Adds up the products of each
+// element in order. REQUIRES: m, n, k > 0
 template <typename T>
 void MultiplySmall(int64_t m, int64_t n, int64_t k, BlasMatrix<const T> a, BlasMatrix<const T> b,
                    BlasMatrix<T> c, bool add = false) {
@@ -69,8 +70,8 @@ void MultiplySmall(int64_t m, int64_t n, int64_t k, BlasMatrix<const T> a, BlasM
   }
 }
 
-// Does the same with the same bits, faster for large matrices: copies a tile of b at a time, which
-// stays in the L1 cache while all rows of a are multiplied by it.
+// Computes MultiplySmall() with the same bits, faster for large matrices. Copies one tile of b at a
+// time; the tile stays in the L1 cache while all rows of a are multiplied by it.
 template <typename T>
 void MultiplyInTiles(int64_t m, int64_t n, int64_t k, BlasMatrix<const T> a, BlasMatrix<const T> b,
                      BlasMatrix<T> c, bool add = false) {

@@ -1,6 +1,6 @@
-// Products are computed in blocks that depend on the shapes alone, each by calls of the BLAS or of
-// oneDNN (blas.h), so that they have the same bits on any number of threads. Both select their code
-// by processor: the last bits may differ between processors.
+// Products are computed in blocks that depend only on the shapes. Each block is computed by calls
+// of the BLAS or oneDNN (blas.h), so the bits are the same for any number of threads. Both
+// libraries select their code by processor, so the last bits may differ between processors.
 #include "gradflow/ops/linalg/product.h"
 
 #include <algorithm>
@@ -19,22 +19,22 @@ namespace gradflow {
 namespace {
 
 // The sizes of a product [m, k] * [k, n].
-struct Sizes {
+struct GemmSizes {
   int64_t m;
   int64_t n;
   int64_t k;
 };
 
-// Batches of products: matrices and where they are.
+// Batches of matrices to multiply, and the locations of the matrices.
 template <typename T>
-struct Batches {
+struct MatrixBatches {
   const RunContext& run;
-  Sizes sizes;
+  GemmSizes sizes;
   int64_t count;
   BlasMatrix<const T> x;
   BlasMatrix<const T> y;
   BlasMatrix<T> out;
-  // The offsets of the matrices of a batch, through the dimensions of the batches.
+  // The offsets of the matrices of a batch, as a loop over the batch dimensions.
   DimVector dims;
   DimVector x_strides;
   DimVector y_strides;
@@ -56,37 +56,37 @@ struct Batches {
 
 // ---- Small products ----
 
-// Products of fewer multiplications cost less in plain loops than in a call of the BLAS.
+// Products with fewer multiplications are faster in plain loops than with a call of the BLAS.
 constexpr int64_t kSmallProduct = 512;
 
-// ---- Products by the BLAS ----
+// ---- Products with the BLAS ----
 
 // The part of a product that one call of the BLAS computes.
-struct Block {
+struct GemmBlock {
   int64_t rows;
   int64_t columns;
-  // Elements of a row of x. Limits a call to a few milliseconds; a run can be stopped between
-  // calls.
+  // The number of elements of a row of x. It limits a call to a few milliseconds, because a run can
+  // be stopped only between calls.
   int64_t inner;
 };
 
-// The side of a block, which is doubled where enough blocks remain for many threads: each call of
-// the BLAS packs its operands anew.
+// The side of a block. It is doubled if enough blocks remain for many threads, because each call of
+// the BLAS packs its operands again.
 constexpr int64_t kBlockSide = 256;
 constexpr int64_t kEnoughBlocks = 8;
 
-// Blocks of floats for oneDNN, the largest first, of which the first that leaves enough blocks is
-// taken. Its code computes 48 columns at a time. Few rows are not divided: each call packs its part
-// of y anew.
-constexpr Block kFloatBlocks[] = {{512, 576, 1024}, {512, 384, 1536}, {512, 288, 2048},
-                                  {256, 288, 4096}, {128, 288, 4096}, {128, 192, 4096},
-                                  {128, 96, 4096},  {64, 96, 4096}};
-// Smaller blocks would cost little more than their calls.
+// Block sizes for oneDNN, largest first. The first size that leaves enough blocks is used. oneDNN's
+// code computes 48 columns at a time. A small number of rows is not divided, because each call
+// packs its part of y again.
+constexpr GemmBlock kFloatBlocks[] = {{512, 576, 1024}, {512, 384, 1536}, {512, 288, 2048},
+                                      {256, 288, 4096}, {128, 288, 4096}, {128, 192, 4096},
+                                      {128, 96, 4096},  {64, 96, 4096}};
+// The overhead of a call would dominate for smaller blocks.
 constexpr double kMinProducts = 2e6;
 
-Block FloatBlockOf(const Sizes& sizes) {
-  Block chosen = kFloatBlocks[0];
-  for (const Block& block : kFloatBlocks) {
+GemmBlock FloatBlockOf(const GemmSizes& sizes) {
+  GemmBlock chosen = kFloatBlocks[0];
+  for (const GemmBlock& block : kFloatBlocks) {
     const double products = static_cast<double>(std::min(sizes.m, block.rows)) *
                             static_cast<double>(std::min(sizes.n, block.columns)) *
                             static_cast<double>(sizes.k);
@@ -98,9 +98,9 @@ Block FloatBlockOf(const Sizes& sizes) {
 }
 
 // Returns blocks with few enough rows to split small matrices into several blocks of a few million
-// operations, and enough for the BLAS to be efficient.
-Block BlockOf(const Sizes& sizes, int64_t element_size) {
-  Block block = {kBlockSide, kBlockSide, 16384 / element_size};
+// operations, and enough rows for the BLAS to be efficient.
+GemmBlock BlockOf(const GemmSizes& sizes, int64_t element_size) {
+  GemmBlock block = {kBlockSide, kBlockSide, 16384 / element_size};
   const auto count = [&](int64_t rows, int64_t columns) {
     return NumBlocks(sizes.m, rows) * NumBlocks(sizes.n, columns);
   };
@@ -117,18 +117,18 @@ Block BlockOf(const Sizes& sizes, int64_t element_size) {
 }
 
 template <typename T>
-void Multiply(const Batches<T>& batches) {
-  const Sizes& sizes = batches.sizes;
+void Multiply(const MatrixBatches<T>& batches) {
+  const GemmSizes& sizes = batches.sizes;
   const RunContext& run = batches.run;
-  const bool by_onednn = std::is_same_v<T, float> && OneDnnHasFastProducts();
-  const Block block = by_onednn ? FloatBlockOf(sizes) : BlockOf(sizes, sizeof(T));
+  const bool by_onednn = std::is_same_v<T, float> && OneDnnHasFastGemm();
+  const GemmBlock block = by_onednn ? FloatBlockOf(sizes) : BlockOf(sizes, sizeof(T));
   const int64_t blocks_across = NumBlocks(sizes.n, block.columns);
-  // In double, as the product of the sizes may overflow.
+  // A double, because the product of the sizes may overflow.
   const auto product = [](int64_t m, int64_t n, int64_t k) {
     return static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   };
   const bool small = product(sizes.m, sizes.n, sizes.k) <= kSmallProduct;
-  // A small product is one block.
+  // A small product is a single block.
   const int64_t blocks = small ? 1 : NumBlocks(sizes.m, block.rows) * blocks_across;
   const double products =
       small ? product(sizes.m, sizes.n, sizes.k)
@@ -139,7 +139,7 @@ void Multiply(const Batches<T>& batches) {
     BlasMatrix<T> out;
     for (int64_t task = begin; task < end; ++task) {
       batches.Move(task / blocks, &x, &y, &out);
-      // Rows and columns of the product that are complete.
+      // Called with the rows and columns of the product that are complete.
       const auto finish = [&](int64_t row, int64_t rows, int64_t column, int64_t columns) {
         if constexpr (std::is_same_v<T, float>) {
           if (batches.steps == nullptr) return;
@@ -168,18 +168,18 @@ void Multiply(const Batches<T>& batches) {
               BlockSizeForCost(nanoseconds), multiply_blocks);
 }
 
-// ---- Products of integers, with wrap-around ----
+// ---- Products of integers, which wrap around ----
 
-// Bytes of a row of the result that are accumulated at a time. They stay in the L1 cache.
+// The number of bytes of a result row that are accumulated at a time. They stay in the L1 cache.
 constexpr int64_t kSumBytes = 16384;
-// Number of products between checks of whether the run is stopped: 0.1 ms, or 1 ms if y is
-// transposed and read with a stride.
+// The number of products between checks for a stop of the run. If y is transposed, it is read with
+// a stride and products take longer.
 constexpr int64_t kInnerProducts = int64_t{1} << 17;
 
 template <typename T>
-void MultiplyIntegers(const Batches<T>& batches) {
+void MultiplyIntegers(const MatrixBatches<T>& batches) {
   constexpr int64_t block_columns = kSumBytes / static_cast<int64_t>(sizeof(T));
-  const Sizes& sizes = batches.sizes;
+  const GemmSizes& sizes = batches.sizes;
   const RunContext& run = batches.run;
   const auto product = [](T x, T y) { return static_cast<T>(1u * x * y); };
   const int64_t most_columns = std::min(sizes.n, block_columns);
@@ -223,7 +223,7 @@ BlasMatrix<const T> MatrixOf(const Tensor& tensor, ProductForm form) {
           form.transposed, form.conjugated};
 }
 
-// Returns the strides of the batch dimensions of `tensor`, broadcast to `batch_dims`.
+// Returns the strides of the batch dimensions of `tensor` when broadcast to `batch_dims`.
 DimVector BatchStrides(const Tensor& tensor, absl::Span<const int64_t> batch_dims) {
   const absl::Span<const int64_t> dims = tensor.shape().dim_sizes();
   DimVector strides = BroadcastStrides(dims.first(dims.size() - 2), batch_dims);
@@ -244,7 +244,7 @@ template <typename From, typename To>
 inline constexpr bool kConverts = (kIsComplex<To> || !kIsComplex<From>)&&(!std::is_integral_v<To> ||
                                                                           std::is_integral_v<From>);
 
-// Casts n elements.
+// Converts n elements.
 template <typename From, typename To>
 void CastElements(const From* from, int64_t n, To* to) {
   for (int64_t i = 0; i < n; ++i) {
@@ -308,8 +308,8 @@ absl::Status MultiplyBatches(KernelContext& ctx, const Tensor& x, ProductForm x_
                              const FusedSteps* steps) {
   const int rank = out->dims();
   const DataType type = ProductType(out->dtype());
-  Sizes sizes = {out->dim_size(rank - 2), out->dim_size(rank - 1),
-                 x.dim_size(x.dims() - (x_form.transposed ? 2 : 1))};
+  GemmSizes sizes = {out->dim_size(rank - 2), out->dim_size(rank - 1),
+                     x.dim_size(x.dims() - (x_form.transposed ? 2 : 1))};
   if (out->NumElements() == 0) return absl::OkStatus();
   if (sizes.k == 0) {
     SetZero(ctx.run(), out);
@@ -336,22 +336,22 @@ absl::Status MultiplyBatches(KernelContext& ctx, const Tensor& x, ProductForm x_
   int64_t count = out->NumElements() / (sizes.m * sizes.n);
   const bool one_matrix = y_matrices == 1 && x_matrices == count && !x_form.transposed;
   if (one_matrix) {
-    // The rows of all batches are those of one matrix.
+    // The rows of all batches are treated as the rows of one matrix.
     sizes.m *= count;
     count = 1;
   }
   DispatchProductType(type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    Batches<T> batches = {ctx.run(),
-                          sizes,
-                          count,
-                          MatrixOf<T>(wide_x, x_form),
-                          MatrixOf<T>(wide_y, y_form),
-                          {static_cast<T*>(wide.raw_data()), sizes.n},
-                          {},
-                          {},
-                          {},
-                          steps};
+    MatrixBatches<T> batches = {ctx.run(),
+                                sizes,
+                                count,
+                                MatrixOf<T>(wide_x, x_form),
+                                MatrixOf<T>(wide_y, y_form),
+                                {static_cast<T*>(wide.raw_data()), sizes.n},
+                                {},
+                                {},
+                                {},
+                                steps};
     if (!one_matrix) {
       batches.dims.assign(batch_dims.begin(), batch_dims.end());
       batches.x_strides = BatchStrides(x, batch_dims);

@@ -8,6 +8,7 @@
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/data_types.h"
+#include "gradflow/ops/common/legacy_name.h"
 #include "gradflow/ops/common/strided_copy.h"
 #include "gradflow/ops/linalg/lapack.h"
 #include "gradflow/ops/linalg/matrices.h"
@@ -18,7 +19,7 @@ namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// Returns the smaller of two dimensions, -1 if that is not known.
+// Returns the smaller of two dimensions; -1 if it is unknown.
 int64_t MinDim(int64_t a, int64_t b) {
   if (a == 0 || b == 0) return 0;
   return a < 0 || b < 0 ? -1 : std::min(a, b);
@@ -72,7 +73,7 @@ class QrKernel final : public OpKernel {
     GRADFLOW_RETURN_IF_ERROR(AllocateBatchOutput(ctx, 0, {m, p}, &q));
     GRADFLOW_RETURN_IF_ERROR(AllocateBatchOutput(ctx, 1, {p, n}, &r));
     if (batch.count == 0) {
-      // Without columns, the product of no reflections.
+      // Without columns there are no reflections, and Q is the identity.
       SetIdentity(ctx.run(), q);
       return absl::OkStatus();
     }
@@ -259,6 +260,9 @@ full_matrices: If true, `u` and `v` are square.
 T: The type of the input and the outputs; there is no kernel for half.)");
   registry.Kernel("Qr", MakeKernel<QrKernel>).Types("T", DataTypesOf(MatrixTypes()));
   registry.Kernel("Svd", MakeKernel<SvdKernel>).Types("T", DataTypesOf(LinalgTypes()));
+  RegisterLegacyName(
+      registry, {"BatchSvd", "Svd", 13, "T", {DT_DOUBLE, DT_FLOAT, DT_COMPLEX64, DT_COMPLEX128}},
+      MakeKernel<SvdKernel>);
 }
 
 }  // namespace gradflow::qr

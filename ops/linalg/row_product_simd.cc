@@ -9,8 +9,8 @@ namespace gradflow {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Rows of y that are added up before they are added to the result, which is read and written less
-// often so. Sums of eight terms also keep more precision than one long sum.
+// The number of rows of y that are added up before they are added to the result, so that the result
+// is read and written less often. Sums of eight terms are also more precise than one long sum.
 constexpr int64_t kRows = 8;
 
 struct SumOfRows {

@@ -6,6 +6,7 @@
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/data_types.h"
+#include "gradflow/ops/common/legacy_name.h"
 #include "gradflow/ops/linalg/dense.h"
 #include "gradflow/ops/linalg/matrices.h"
 #include "gradflow/ops/linalg/wide_matrix.h"
@@ -14,7 +15,7 @@ namespace gradflow::triangular_solve {
 namespace {
 
 // Checks bands [..., k, m] and rhs [..., m, n]. Returns the shape of the solution [..., m, n];
-// unknown if a rank is.
+// unknown if a rank is unknown.
 absl::StatusOr<PartialTensorShape> BandedSolutionShape(const PartialTensorShape& bands,
                                                        const PartialTensorShape& rhs) {
   GRADFLOW_RETURN_IF_ERROR(CheckMatrices("matrix", bands));
@@ -42,16 +43,17 @@ absl::Status SolveShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// Which system of equations.
-struct Form {
+// The form of the system of equations.
+struct TriangularForm {
   bool lower = true;
   bool adjoint = false;
 };
 
-// Band k of a lower triangular matrix is row k, and has element (j, j - k) at j. Band k of an upper
-// one is the k-th row from the last, and has element (j, j + k) at j.
+// Band k of a lower triangular matrix is row k of `bands`; it has element (j, j - k) at column j.
+// Band k of an upper triangular matrix is the k-th row from the last; it has element (j, j + k) at
+// column j.
 template <typename T>
-absl::Status SolveBanded(const RunContext& run, const WideMatrix<T>& bands, Form form,
+absl::Status SolveBanded(const RunContext& run, const WideMatrix<T>& bands, TriangularForm form,
                          WideMatrix<T>* x) {
   const int64_t m = bands.columns();
   const int64_t num_bands = std::min<int64_t>(bands.rows(), m);
@@ -61,9 +63,9 @@ absl::Status SolveBanded(const RunContext& run, const WideMatrix<T>& bands, Form
         form.lower ? bands(row - column, row) : bands(bands.rows() - 1 - (column - row), row);
     return form.adjoint ? Conjugate(value) : value;
   };
-  // The rows in the order in which their unknowns are found.
+  // True if rows are solved from first to last.
   const bool forward = form.lower != form.adjoint;
-  // Rows between looks at whether the run is stopped.
+  // The number of rows between checks for a stop of the run.
   const int64_t rows_per_look =
       1 + (int64_t{1} << 16) / std::max<int64_t>(1, num_bands * x->columns());
   for (int64_t step = 0; step < m; ++step) {
@@ -82,7 +84,7 @@ absl::Status SolveBanded(const RunContext& run, const WideMatrix<T>& bands, Form
 }
 
 template <bool kBanded>
-class SolveKernel final : public OpKernel {
+class TriangularSolveKernel final : public OpKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) {
     GRADFLOW_RETURN_IF_ERROR(construction.GetAttr("lower", &form_.lower));
@@ -126,7 +128,7 @@ class SolveKernel final : public OpKernel {
   }
 
  private:
-  Form form_;
+  TriangularForm form_;
 };
 
 }  // namespace
@@ -143,12 +145,12 @@ void Register(Registry& registry) {
       .Shape(SolveShape<false>)
       .Doc(R"(Solves systems of linear equations with triangular matrices.
 
-A 0 on the diagonal gives infinities or NaN. Dimensions but for the last two are broadcast.
+A 0 on the diagonal gives infinities or NaN. All dimensions except the last two are broadcast.
 
-matrix: Square matrices along the last two dimensions, of which one triangle is read.
-rhs: Matrices with as many rows, whose columns are right-hand sides.
+matrix: Square matrices along the last two dimensions. One triangle of each is read.
+rhs: Matrices with as many rows as `matrix`, whose columns are right-hand sides.
 output: The solutions: the product of the triangle of `matrix` and `output` is `rhs`.
-lower: If true, reads the lower triangles, otherwise the upper ones.
+lower: If true, reads the lower triangles, otherwise the upper triangles.
 adjoint: If true, solves with the adjoints of the triangles.
 T: The type of the inputs and the output; there are no kernels for half and bfloat16.)");
   registry.Op("BandedTriangularSolve")
@@ -162,9 +164,9 @@ T: The type of the inputs and the output; there are no kernels for half and bflo
       .Shape(SolveShape<true>)
       .Doc(R"(Solves systems of linear equations with triangular matrices that are given as bands.
 
-The bands of a lower triangular matrix begin with the diagonal, and those of an upper triangular one
-end with it. Each is aligned with the rows of the matrix. A 0 on the diagonal is an error. Dimensions
-but for the last two are broadcast.
+The diagonal is the first band of a lower triangular matrix, and the last band of an upper
+triangular matrix. Element i of a band belongs to row i of the matrix. A 0 on the diagonal is an
+error. All dimensions except the last two are broadcast.
 
 matrix: Bands along the last two dimensions, [number of bands, m].
 rhs: Matrices with m rows, whose columns are right-hand sides.
@@ -173,8 +175,14 @@ lower: If true, the matrices are lower triangular, otherwise upper triangular.
 adjoint: If true, solves with the adjoints of the matrices.
 T: The type of the inputs and the output; there is no kernel for half.)");
   const DataTypeVector types = DataTypesOf(LinalgTypes());
-  registry.Kernel("MatrixTriangularSolve", MakeKernel<SolveKernel<false>>).Types("T", types);
-  registry.Kernel("BandedTriangularSolve", MakeKernel<SolveKernel<true>>).Types("T", types);
+  registry.Kernel("MatrixTriangularSolve", MakeKernel<TriangularSolveKernel<false>>)
+      .Types("T", types);
+  RegisterLegacyName(
+      registry,
+      {"BatchMatrixTriangularSolve", "MatrixTriangularSolve", 13, "T", {DT_DOUBLE, DT_FLOAT}},
+      MakeKernel<TriangularSolveKernel<false>>);
+  registry.Kernel("BandedTriangularSolve", MakeKernel<TriangularSolveKernel<true>>)
+      .Types("T", types);
 }
 
 }  // namespace gradflow::triangular_solve

@@ -103,7 +103,7 @@ absl::Status SolveShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// One system of equations: the rows of `diagonals` are the superdiagonal, the diagonal and the
+// A system of equations. The rows of `diagonals` are the superdiagonal, the diagonal and the
 // subdiagonal, aligned with the rows of the matrix.
 template <typename T>
 class System {
@@ -112,18 +112,18 @@ class System {
       : upper_(diagonals, diagonals + m),
         main_(diagonals + m, diagonals + 2 * m),
         lower_(diagonals + 2 * m, diagonals + 3 * m),
-        // The second superdiagonal, which row exchanges fill.
+        // The second superdiagonal. Row exchanges fill it.
         upper2_(m, T(0)),
         m_(m),
         n_(n),
         x_(x) {}
 
-  // Eliminates the subdiagonal, and exchanges rows for the larger pivot if `pivoting`. Returns
-  // false if a pivot is 0. If `perturb`, replaces pivots near 0. The result is any if the run is
-  // stopped.
+  // Replaces the right-hand sides by the solution. Exchanges rows to get the larger pivot if
+  // `pivoting` is true. Replaces pivots near 0 if `perturb` is true. Returns false if a pivot is 0.
+  // The result is unspecified if the run is stopped.
   bool Solve(const RunContext& run, bool pivoting, bool perturb) {
     const double least = perturb ? Smallest() : 0;
-    // Rows between looks at whether the run is stopped.
+    // The number of rows between checks for a stop of the run.
     const int64_t rows = std::max<int64_t>(1, (int64_t{1} << 16) / std::max<int64_t>(1, n_));
     for (int64_t i = 0; i < m_; ++i) {
       if (i % rows == 0 && run.ShouldStop()) return true;
@@ -152,7 +152,7 @@ class System {
   }
 
  private:
-  // Exchanges row i, of columns i and i + 1, and row i + 1.
+  // Exchanges row i, which has columns i and i + 1, and row i + 1.
   void Exchange(int64_t i) {
     std::swap(main_[i], lower_[i + 1]);
     std::swap(upper_[i], main_[i + 1]);
@@ -163,7 +163,7 @@ class System {
     for (int64_t j = 0; j < n_; ++j) std::swap(x_[i * n_ + j], x_[(i + 1) * n_ + j]);
   }
 
-  // The rounding error of the largest element.
+  // Returns the rounding error of the largest element.
   double Smallest() const {
     using Real = decltype(std::abs(T()));
     double largest = 0;
@@ -183,11 +183,11 @@ class System {
   std::vector<T> upper2_;
   const int64_t m_;
   const int64_t n_;
-  // The right-hand sides, which become the solution.
+  // The right-hand sides, which are replaced by the solution.
   T* const x_;
 };
 
-class SolveKernel final : public OpKernel {
+class TridiagonalSolveKernel final : public OpKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) {
     GRADFLOW_RETURN_IF_ERROR(construction.GetAttr("partial_pivoting", &pivoting_));
@@ -247,9 +247,9 @@ void Register(Registry& registry) {
 
 The diagonals are aligned with the rows of the matrix.
 
-superdiag: The elements above the diagonal, [..., 1, m]. The last is ignored.
+superdiag: The elements above the diagonal, [..., 1, m]. The last element is ignored.
 maindiag: The diagonal, [..., 1, m].
-subdiag: The elements below the diagonal, [..., 1, m]. The first is ignored.
+subdiag: The elements below the diagonal, [..., 1, m]. The first element is ignored.
 rhs: Matrices [..., m, n].
 output: The products, of the shape of `rhs`.
 T: The type of the inputs and the output.)");
@@ -267,7 +267,8 @@ T: The type of the inputs and the output.)");
 If a pivot is 0, the solution of the system is NaN.
 
 diagonals: The superdiagonal, the diagonal and the subdiagonal, aligned with the rows of the matrix:
-  [..., 3, m]. The last of the superdiagonal and the first of the subdiagonal are ignored.
+  [..., 3, m]. The last element of the superdiagonal and the first element of the subdiagonal are
+  ignored.
 rhs: Matrices [..., m, n], whose columns are right-hand sides.
 output: The solutions, of the shape of `rhs`.
 partial_pivoting: If true, exchanges rows for larger pivots, which is more accurate.
@@ -276,7 +277,8 @@ perturb_singular: If true, replaces pivots near 0 by the rounding error of the l
 T: The type of the inputs and the output.)");
   registry.Kernel("TridiagonalMatMul", MakeFunctionKernel<TridiagonalMatMul>)
       .Types("T", DataTypesOf(Types()));
-  registry.Kernel("TridiagonalSolve", MakeKernel<SolveKernel>).Types("T", DataTypesOf(Types()));
+  registry.Kernel("TridiagonalSolve", MakeKernel<TridiagonalSolveKernel>)
+      .Types("T", DataTypesOf(Types()));
 }
 
 }  // namespace gradflow::tridiagonal

@@ -8,7 +8,7 @@
 namespace gradflow {
 namespace {
 
-// Calls fn(tag) with the type of the tensor's elements, unless T is complex and that type is real.
+// Calls fn(tag) with the element type of the tensor. Skips real types if T is complex.
 template <typename T, typename F>
 void DispatchNarrow(const Tensor& tensor, const F& fn) {
   DispatchType(MatrixTypes(), tensor.dtype(), [&](auto tag) {
@@ -48,7 +48,7 @@ WideMatrix<T> LoadMatrix(const Tensor& tensor, int64_t i, bool adjoint) {
     if constexpr (kIsComplex<T> || !kIsComplex<From>) {
       const From* from = static_cast<const From*>(tensor.raw_data()) + i * batch.size;
       if (adjoint) {
-        // The rows of the tensor are the columns.
+        // The rows of the tensor are the columns of the matrix.
         for (T& element : matrix.elements()) element = Conjugate(T(*from++));
         return;
       }

@@ -1,7 +1,7 @@
-// Matrices of double or complex128 in memory, as LAPACK stores them, and the matrices of tensors.
+// Matrices of double or complex128 in LAPACK's memory layout, and conversions from and to tensors.
 //
-// Decompositions compute in double or complex128. Narrower types are converted, which is more
-// accurate and compiles each algorithm for two types.
+// Decompositions compute in double or complex128. Narrower types are converted. This is more
+// accurate and compiles each algorithm for only two types.
 #ifndef GRADFLOW_OPS_LINALG_WIDE_MATRIX_H_
 #define GRADFLOW_OPS_LINALG_WIDE_MATRIX_H_
 
@@ -15,12 +15,12 @@
 
 namespace gradflow {
 
-// The types of matrices that most ops decompose, as TensorFlow's CPU kernels.
+// The matrix types that most ops decompose, as in TensorFlow's CPU kernels.
 using LinalgTypes = TypeList<float, double, complex64, complex128>;
-// The types of matrices of Qr and MatrixInverse, which the functions below accept.
+// The matrix types of Qr and MatrixInverse. The functions below accept them.
 using MatrixTypes = TypeList<half, float, double, complex64, complex128>;
 
-// A view of a column-major matrix whose column j starts at data + j * stride.
+// A view of a column-major matrix. Column j starts at data + j * stride.
 template <typename T>
 struct WideView {
   T* data;
@@ -41,7 +41,7 @@ template <typename T>
 class WideMatrix {
  public:
   WideMatrix() : WideMatrix(0, 0) {}
-  // All elements are 0.
+  // A matrix of zeros.
   WideMatrix(int64_t rows, int64_t columns)
       : rows_(rows), columns_(columns), elements_(rows * columns) {}
   static WideMatrix Identity(int64_t n) {
@@ -77,26 +77,27 @@ WideMatrix<T> Adjoint(const WideMatrix<T>& matrix);
 template <typename T>
 bool AllFinite(const WideMatrix<T>& matrix);
 
-// Returns matrix i, or its adjoint, of a tensor of real numbers (T is double) or of any of
-// MatrixTypes (T is complex128).
+// Returns matrix i of a tensor, or its adjoint. The tensor must have one of MatrixTypes, and a real
+// type if T is double.
 template <typename T>
 WideMatrix<T> LoadMatrix(const Tensor& tensor, int64_t i, bool adjoint = false);
-// Sets matrix i of a tensor of one of MatrixTypes to `matrix`, or to its adjoint, rounded to the
-// type of the tensor. Reads the upper left block of `matrix` if that is larger. REQUIRES: T is
-// double, or the tensor is complex
+// Sets matrix i of a tensor to `matrix`, or to its adjoint, rounded to the type of the tensor. If
+// `matrix` is larger, its upper left block is used. REQUIRES: the tensor has one of MatrixTypes,
+// and a complex type if T is complex
 template <typename T>
 void StoreMatrix(const WideMatrix<T>& matrix, Tensor* tensor, int64_t i, bool adjoint = false);
-// Sets elements [i * n, (i + 1) * n) of a tensor of one of MatrixTypes, with n values.
-// REQUIRES: T is double, or the tensor is complex
+// Sets elements [i * n, (i + 1) * n) of a tensor to n values. REQUIRES: the tensor has one of
+// MatrixTypes, and a complex type if T is complex
 template <typename T>
 void StoreVector(absl::Span<const T> values, Tensor* tensor, int64_t i);
-// Sets all elements of a tensor of one of MatrixTypes, or elements [i * n, (i + 1) * n).
+// Sets all elements (FillElements) or elements [i * n, (i + 1) * n) (FillVector) of a tensor with
+// one of MatrixTypes.
 void FillElements(double value, Tensor* tensor);
 void FillVector(double value, int64_t n, Tensor* tensor, int64_t i);
-// Sets the elements of matrix i of a tensor of one of MatrixTypes.
+// Sets the elements of matrix i of a tensor with one of MatrixTypes.
 void FillMatrix(double value, Tensor* tensor, int64_t i);
 
-// Calls fn(TypeTag<T>()) with the T that matrices of `dtype` are computed in.
+// Calls fn(TypeTag<T>()), where T is the type that computes matrices of `dtype`.
 template <typename F>
 void DispatchWide(DataType dtype, const F& fn) {
   if (DataTypeIsComplex(dtype)) {

@@ -15,7 +15,7 @@
 namespace gradflow::check_numerics {
 namespace {
 
-// Tells infinities by their sign if `Signs`.
+// Distinguishes positive and negative infinities if `Signs` is true.
 template <typename T, bool Signs>
 class CheckNumericsKernel final : public OpKernel {
  public:
@@ -33,7 +33,7 @@ class CheckNumericsKernel final : public OpKernel {
       bool negative = false;
       bool positive = false;
       for (int64_t i = begin; i < end; ++i) {
-        // Converts half and bfloat16 to float, exactly.
+        // Converts half and bfloat16 to float, which is exact.
         const auto value = values(i) + 0.0f;
         nan |= std::isnan(value);
         negative |= std::isinf(value) && value < 0;
@@ -90,7 +90,7 @@ message: The prefix of the error message.)");
       .Shape(UnchangedShape)
       .Doc(R"(Returns its input, or an error if any element is NaN or infinite.
 
-Unlike that of `CheckNumerics`, the error tells the signs of infinities.
+Unlike the error of `CheckNumerics`, the error tells the signs of infinities.
 
 tensor: The tensor to check.
 output: The same tensor.

@@ -17,12 +17,13 @@
 namespace gradflow::print {
 namespace {
 
-// Texts that take more memory than that would evade the limits of the run.
+// Longer texts would evade the memory limit of the run.
 constexpr int64_t kMaxPrintedElements = 1'000'000;
 constexpr int64_t kMaxPrintedBytes = 16'000'000;
 constexpr int64_t kMaxErrorBytes = 4'000;
 
-// Returns the first `summarize` elements of `tensor` in brackets, all of them if it is negative.
+// Returns the first `summarize` elements of `tensor` in brackets; all elements if `summarize` is
+// negative.
 std::string Summary(const Tensor& tensor, int64_t summarize, int64_t max_bytes) {
   int64_t elements = summarize < 0 ? kMaxPrintedElements : summarize;
   if (tensor.dtype() == DT_STRING && static_cast<int64_t>(tensor.StringBytes()) > max_bytes) {
@@ -36,8 +37,8 @@ std::string Summary(const Tensor& tensor, int64_t summarize, int64_t max_bytes) 
   return absl::StrCat("[", text, "]");
 }
 
-// Writes at once, so that texts of several threads do not mix. On a terminal, escapes control
-// characters, which could change the contents of the terminal.
+// Writes the text in a single call, so that texts of several threads do not mix. Escapes control
+// characters if the stream is a terminal, because they could change the contents of the terminal.
 void Write(const KernelContext& ctx, std::string text, std::FILE* stream) {
   if (!ctx.run().raw_prints && isatty(fileno(stream)) == 1) text = errors::PrintableLines(text);
   std::fwrite(text.data(), 1, text.size(), stream);
@@ -167,8 +168,8 @@ void Register(Registry& registry) {
 condition: A scalar.
 data: The tensors to show.
 T: The types of the tensors.
-summarize: The number of elements to show of each; negative for all. The error has a few thousand
-  characters at most.)");
+summarize: The number of elements to show of each tensor; negative for all. The error has at most a
+  few thousand characters.)");
   registry.Kernel("Assert", MakeKernel<AssertKernel>);
 
   registry.Op("Print")
@@ -185,7 +186,7 @@ summarize: The number of elements to show of each; negative for all. The error h
       .Shape(UnchangedShape)
       .Doc(R"(Prints tensors to the standard error stream, and returns its first argument.
 
-On a terminal, control characters are escaped.
+On a terminal, control characters are escaped, except line breaks and tabs.
 
 input: Any tensor.
 data: The tensors to print.
@@ -194,8 +195,8 @@ T: The type of `input`.
 U: The types of the tensors to print.
 message: A text before the tensors.
 first_n: The number of runs of the node that print; negative for all.
-summarize: The number of elements to print of each tensor; negative for all, up to a million. The
-  tensors have 16 million characters at most.)");
+summarize: The number of elements to print of each tensor; negative for all, up to a million. At
+  most 16 million characters are printed.)");
   registry.Kernel("Print", MakeKernel<PrintKernel>);
 
   registry.Op("PrintV2")
@@ -210,9 +211,9 @@ summarize: The number of elements to print of each tensor; negative for all, up 
 On a terminal, control characters are escaped, except line breaks and tabs.
 
 input: A scalar: the text.
-output_stream: The stream: "stdout", "stderr", or "log(info)", "log(warning)" and "log(error)", which
-  are the standard error stream with a prefix.
-end: A text after it.)doc");
+output_stream: The stream: "stdout", "stderr", or "log(info)", "log(warning)" and "log(error)",
+  which are the standard error stream with a prefix.
+end: A text that is printed after `input`.)doc");
   registry.Kernel("PrintV2", MakeKernel<PrintV2Kernel>);
 
   registry.Op("Timestamp")

@@ -1,4 +1,4 @@
-// The output of the ops that write a Summary: a scalar string that holds the serialized message.
+// The output of ops that write a Summary: a scalar string with the serialized message.
 #ifndef GRADFLOW_OPS_LOGGING_SET_SUMMARY_H_
 #define GRADFLOW_OPS_LOGGING_SET_SUMMARY_H_
 
@@ -6,26 +6,27 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "gradflow/core/charge.h"
+#include "gradflow/core/memory_reservation.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/status.h"
 #include "gradflow/proto/summary.pb.h"
 
 namespace gradflow {
 
-// Protobuf writes messages of less than 2 GiB.
+// Protobuf can only write messages of less than 2 GiB.
 inline constexpr double kMaxMessageBytes = 2147483647.0;
 
-// Stores a message in output 0. `bytes` is a bound of its size and of its memory. Calls
-// fill(&message), which returns a status, once the memory is charged.
+// Stores a message in output 0. `bytes` is an upper bound of the size of the serialized message and
+// of the message's memory. Charges this memory and then calls fill(&message), which returns a
+// status.
 template <typename Fill>
 absl::Status SetSummary(KernelContext& ctx, double bytes, const Fill& fill) {
   if (bytes > kMaxMessageBytes) {
     return errors::InvalidArgument("a summary has less than 2 GiB, but this one may have ", bytes,
                                    " bytes");
   }
-  Charge charge(ctx.allocator().get());
-  GRADFLOW_RETURN_IF_ERROR(charge.Set(bytes, "a summary"));
+  MemoryReservation reservation(ctx.allocator().get());
+  GRADFLOW_RETURN_IF_ERROR(reservation.Set(bytes, "a summary"));
   Summary message;
   GRADFLOW_RETURN_IF_ERROR(fill(&message));
   const size_t size = message.ByteSizeLong();

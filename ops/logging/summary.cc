@@ -1,5 +1,5 @@
 // ScalarSummary, HistogramSummary, TensorSummaryV2 and MergeSummary: serialized Summary messages.
-// ImageSummary is in ops/image/, where files of images are.
+// ImageSummary is in ops/image/, because it needs the image codecs.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "gradflow/core/charge.h"
+#include "gradflow/core/memory_reservation.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/shape_fns.h"
@@ -26,7 +26,8 @@ DataTypeVector SummaryTypes() {
           DT_INT64, DT_BFLOAT16, DT_UINT16, DT_HALF,  DT_UINT32, DT_UINT64};
 }
 
-// Returns the elements of a tensor as doubles, in blocks. REQUIRES: begin + count <= elements
+// Converts `count` elements of a tensor, starting at `begin`, to doubles. REQUIRES: begin + count
+// <= number of elements
 template <typename T>
 void Convert(const Tensor& tensor, int64_t begin, int64_t count, double* to) {
   const T* const from = static_cast<const T*>(tensor.raw_data()) + begin;
@@ -78,7 +79,7 @@ absl::Status ComputeScalar(KernelContext& ctx) {
         " != ", values.shape().DebugString());
   }
   const int64_t n = values.NumElements();
-  // A value takes a message of about 100 bytes.
+  // A value is a message of about 100 bytes.
   const double bytes = 128.0 * static_cast<double>(n) + static_cast<double>(tags.StringBytes());
   return SetSummary(ctx, bytes, [&](Summary* message) {
     for (int64_t i = 0; i < n && !ctx.ShouldStop(); ++i) {
@@ -94,7 +95,8 @@ absl::Status ComputeScalar(KernelContext& ctx) {
 
 // ---- HistogramSummary ----
 
-// The ends of the ranges: 0, and powers of 1.1 from 1e-12 to 1e20, of both signs.
+// The limits of the buckets: 0; 1e-12 times powers of 1.1, below 1e20; and the largest double. The
+// limits except 0 have both signs.
 std::vector<double> MakeLimits() {
   std::vector<double> positive;
   for (double limit = 1e-12; limit < 1e20; limit *= 1.1) positive.push_back(limit);
@@ -121,7 +123,7 @@ absl::Status ComputeHistogram(KernelContext& ctx) {
   double sum_squares = 0;
   constexpr int64_t kBlock = 1024;
   double block[kBlock];
-  // In order, since sums depend on it.
+  // Sequentially, because sums depend on the order.
   for (int64_t begin = 0; begin < values.NumElements() && !ctx.ShouldStop(); begin += kBlock) {
     const int64_t count = std::min(kBlock, values.NumElements() - begin);
     ToDouble(values, begin, count, block);
@@ -132,7 +134,7 @@ absl::Status ComputeHistogram(KernelContext& ctx) {
                                        " in summary histogram, at element ", begin + i);
       }
       const auto above = std::upper_bound(limits.begin(), limits.end(), value);
-      // The largest number has no limit above it.
+      // The largest double has no limit above it.
       ++counts[std::min<ptrdiff_t>(above - limits.begin(), counts.size() - 1)];
       min = std::min(min, value);
       max = std::max(max, value);
@@ -145,7 +147,7 @@ absl::Status ComputeHistogram(KernelContext& ctx) {
   histogram.set_num(static_cast<double>(values.NumElements()));
   histogram.set_sum(sum);
   histogram.set_sum_squares(sum_squares);
-  // Keeps only the last one of neighboring empty ranges.
+  // Keeps only the last of adjacent empty buckets.
   for (size_t i = 0; i < counts.size(); ++i) {
     if (counts[i] == 0 && i + 1 < counts.size() && counts[i + 1] == 0) continue;
     histogram.add_bucket_limit(limits[i]);
@@ -169,11 +171,11 @@ absl::Status ComputeTensor(KernelContext& ctx) {
   const tstring& tag = ctx.input(0).scalar<tstring>()();
   const Tensor& tensor = ctx.input(1);
   const tstring& metadata = ctx.input(2).scalar<tstring>()();
-  if (!DataTypeCanBeTensor(tensor.dtype())) {
+  if (!DataTypeIsPlainBytes(tensor.dtype()) && tensor.dtype() != DT_STRING) {
     return errors::Unimplemented("a summary cannot hold elements of type ",
                                  DataTypeString(tensor.dtype()));
   }
-  // Strings are messages of their own, with the object that holds each.
+  // Each string is a separate message with an object that holds it.
   const double bytes =
       static_cast<double>(tensor.TotalBytes()) +
       (tensor.dtype() == DT_STRING ? 64.0 : 0.0) * static_cast<double>(tensor.NumElements()) +
@@ -186,7 +188,7 @@ absl::Status ComputeTensor(KernelContext& ctx) {
     } else {
       tensor.AsProtoTensorContent(added->mutable_tensor());
     }
-    // A parse error leaves the fields that were parsed before it, as in TensorFlow.
+    // A parse error keeps the fields that were parsed before it, as in TensorFlow.
     (void)added->mutable_metadata()->ParseFromArray(metadata.data(),
                                                     static_cast<int>(metadata.size()));
     return absl::OkStatus();
@@ -196,7 +198,8 @@ absl::Status ComputeTensor(KernelContext& ctx) {
 // ---- MergeSummary ----
 
 absl::Status ComputeMerge(KernelContext& ctx) {
-  // Parsed messages are larger than their bytes: a value of two bytes takes about 100.
+  // Parsed messages are larger than their encoding: a value with an encoding of two bytes takes
+  // about 100 bytes.
   double bytes = 1024;
   for (int i = 0; i < ctx.num_inputs(); ++i) {
     bytes += 64.0 * static_cast<double>(ctx.input(i).StringBytes());
@@ -205,8 +208,8 @@ absl::Status ComputeMerge(KernelContext& ctx) {
     return errors::InvalidArgument("a summary has less than 2 GiB, but the inputs have ",
                                    bytes / 64, " bytes");
   }
-  Charge charge(ctx.allocator().get());
-  GRADFLOW_RETURN_IF_ERROR(charge.Set(bytes, "summaries"));
+  MemoryReservation reservation(ctx.allocator().get());
+  GRADFLOW_RETURN_IF_ERROR(reservation.Set(bytes, "summaries"));
   return SetSummary(ctx, 1024, [&](Summary* message) -> absl::Status {
     std::set<std::string> tags;
     for (int i = 0; i < ctx.num_inputs(); ++i) {
@@ -261,8 +264,8 @@ T: The type of the numbers.)");
       .Shape(ScalarShape)
       .Doc(R"(Returns a serialized Summary of a histogram.
 
-Counts the values in ranges whose ends grow by a tenth each, from 1e-12 to 1e20, and those of their
-negatives. A value that is not finite is an error.
+Counts the values in ranges whose ends grow by a factor of 1.1, from 1e-12 to 1e20, and in the same
+ranges of negative values. A value that is not finite is an error.
 
 tag: A scalar: the tag of the histogram.
 values: Any tensor.
@@ -295,9 +298,9 @@ T: The type of the tensor.)");
       .Output("summary: string")
       .Attr("N: int >= 1")
       .Shape(ScalarShape)
-      .Doc(R"(Returns a serialized Summary of all values of other ones.
+      .Doc(R"(Merges serialized Summary messages into one.
 
-Two values of the same tag are an error.
+Two values with the same tag are an error.
 
 inputs: Serialized summaries, of any shape.
 summary: A scalar.

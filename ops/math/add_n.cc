@@ -8,11 +8,13 @@
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/elementwise.h"
+#include "gradflow/ops/common/variant_ops.h"
 
 namespace gradflow::add_n {
 namespace {
 
-// Number of elements per tile, whose sums stay in the L1 cache while the inputs are added.
+// The number of elements of a tile. The sums of a tile stay in the L1 cache while the inputs are
+// added.
 constexpr int64_t kTile = 1024;
 
 template <typename T>
@@ -21,8 +23,8 @@ absl::Status AddN(KernelContext& ctx) {
   if (n == 0) return errors::InvalidArgument("inputs must not be an empty list");
   const TensorShape& shape = ctx.input(0).shape();
   std::vector<const T*> inputs;
-  // The output may reuse the buffer of any input: all inputs of a tile are read before it is
-  // written.
+  // The output may reuse the buffer of any input, because all inputs of a tile are read before the
+  // tile is written.
   int forward = 0;
   for (int i = 0; i < n; ++i) {
     const Tensor& input = ctx.input(i);
@@ -118,7 +120,8 @@ void Register(Registry& registry) {
       .Doc(R"(Adds tensors of the same shape element-wise.
 
 The inputs are added in order, half and bfloat16 in float with one rounding. Integers wrap around.
-Unlike Add, AddN does not broadcast.
+Unlike Add, AddN does not broadcast. The sum of lists of tensors is the list of the sums of their
+elements.
 
 inputs: Tensors of the same type and shape.
 sum: The sums, of the same shape.
@@ -147,6 +150,7 @@ shape: The shape of the inputs.)");
         .template Type<T>("T");
     registry.Kernel("AddN", MakeFunctionKernel<AddN<WrappingType<T>>>).template Type<T>("T");
   });
+  registry.Kernel("AddN", MakeFunctionKernel<AddVariants>).Type<Variant>("T");
 }
 
 }  // namespace gradflow::add_n

@@ -1,9 +1,9 @@
 // ArgMax and ArgMin.
 //
-// The input is seen as [outer, n, inner] around the axis. Rows of `inner` elements are compared
-// element by element with the best so far. A single column is folded into kLanes columns, of which
-// the best is selected in the end. The order of comparisons does not affect the result: the first
-// of equal elements wins.
+// The input is viewed as [outer, n, inner] around the axis. Rows of `inner` elements are compared
+// element by element with the best elements so far. A single column is folded into kLanes columns;
+// at the end, the best of these is selected. The order of comparisons does not affect the result,
+// because the first of equal elements wins.
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
@@ -21,11 +21,11 @@
 namespace gradflow::arg_max {
 namespace {
 
-// Columns of a tile, whose best elements and their rows stay in the L1 cache.
+// The number of columns of a tile. Its best elements and their rows stay in the L1 cache.
 constexpr int64_t kTile = 512;
-// Columns into which a long single column is folded.
+// The number of columns that a long single column is folded into.
 constexpr int64_t kLanes = 64;
-// Rows that are fetched ahead of their use.
+// The number of rows to prefetch ahead.
 constexpr int64_t kAhead = 8;
 // An axis is split into blocks if there are fewer than kEnoughTasks tiles.
 constexpr int64_t kEnoughTasks = 64;
@@ -41,19 +41,19 @@ bool Precedes(C x, C best) {
   }
 }
 
-// The best elements of columns, and the rows they are in.
+// The best elements of columns, and their rows.
 template <typename T>
 struct Best {
   using C = ComputeType<T>;
-  // The width of the element, so that the compiler vectorizes comparisons.
+  // As wide as the element, so that the compiler vectorizes comparisons.
   using Row = std::conditional_t<sizeof(C) == 8, int64_t, int32_t>;
-  // Rows that `row` can count.
+  // The maximum number of rows that `row` can count.
   static constexpr int64_t kMaxRows = int64_t{1} << 30;
 
   C value[kTile];
   Row row[kTile];
 
-  // Compares `rows` rows of `columns` elements, one behind the other every `stride` elements.
+  // Compares `rows` rows of `columns` elements. Rows are `stride` elements apart.
   // REQUIRES: 0 < rows <= kMaxRows
   template <bool kMax>
   void Compare(const T* x, int64_t rows, int64_t stride, int64_t columns) {
@@ -75,7 +75,7 @@ struct Best {
   }
 };
 
-// The view of the input around the axis.
+// The input viewed as [outer, n, inner] around the axis.
 struct View {
   int64_t outer;
   int64_t n;
@@ -98,7 +98,7 @@ class Search {
     blocks_ = NumBlocks(view.n, block_rows_);
   }
 
-  // Sets index[outer, inner].
+  // Sets index[outer, inner] to the positions of the best elements.
   absl::Status Run(KernelContext& ctx, int64_t* index) const {
     const int64_t size = view_.outer * view_.inner;
     const double nanoseconds = 1.0 * tile_ * block_rows_ + 20;
@@ -113,7 +113,7 @@ class Search {
                   });
       return absl::OkStatus();
     }
-    // The results of each block, in blocks of the size of the output.
+    // The results of each block. The results of one block have the size of the output.
     Tensor values;
     Tensor indices;
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DataTypeToEnum<C>::value, {blocks_, size}, &values));
@@ -147,7 +147,7 @@ class Search {
   }
 
  private:
-  // Sets the best elements of the columns of a tile in the rows of a block.
+  // Finds the best elements of a tile's columns within the rows of a block.
   void SearchBlock(int64_t outer, int64_t tile, int64_t block, C* values, int64_t* index) const {
     const int64_t first = block * block_rows_;
     const int64_t rows = std::min(block_rows_, view_.n - first);
@@ -188,19 +188,23 @@ class Search {
 
   const T* const x_;
   const View view_;
-  // Columns per tile, and tiles per row.
+  // The number of columns of a tile, and of tiles of a row.
   int64_t tile_;
   int64_t tiles_;
-  // Rows per block, and blocks per column.
+  // The number of rows of a block, and of blocks of a column.
   int64_t block_rows_;
   int64_t blocks_;
 };
 
 absl::Status ArgShape(ShapeContext& c) {
   GRADFLOW_RETURN_IF_ERROR(c.CheckRank(1, 0));
-  GRADFLOW_RETURN_IF_ERROR(c.CheckRankAtLeast(0, 1));
   const int rank = c.input(0).dims();
   if (rank < 0) return absl::OkStatus();
+  if (rank == 0) {
+    // Graphs may have such nodes. The kernel returns an error.
+    c.set_output(0, TensorShape());
+    return absl::OkStatus();
+  }
   std::vector<int64_t> dimension;
   GRADFLOW_ASSIGN_OR_RETURN(const bool known, c.IntsFromInput(1, &dimension));
   if (!known) {
@@ -217,7 +221,7 @@ absl::Status ArgShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// Writes indices as the output type, whose low bits they keep.
+// Converts indices to the output type, which keeps their low bits.
 template <typename Index>
 void Narrow(KernelContext& ctx, const int64_t* index, Tensor* output) {
   Index* out = static_cast<Index*>(output->raw_data());
@@ -287,7 +291,7 @@ void Register(Registry& registry) {
       .Shape(ArgShape)
       .Doc(R"(Returns the index of the largest element along an axis of a tensor.
 
-Of equal elements the first counts. NaN is smaller than any number.
+If elements are equal, the first one wins. NaN is smaller than any number.
 
 input: A tensor.
 dimension: The axis, in [-rank(input), rank(input)). It must not be empty.
@@ -306,7 +310,7 @@ output_type: The type of the indices.)");
       .Shape(ArgShape)
       .Doc(R"(Returns the index of the smallest element along an axis of a tensor.
 
-Of equal elements the first counts. NaN is larger than any number.
+If elements are equal, the first one wins. NaN is larger than any number.
 
 input: A tensor.
 dimension: The axis, in [-rank(input), rank(input)). It must not be empty.

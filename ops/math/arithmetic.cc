@@ -13,8 +13,8 @@
 namespace gradflow::arithmetic {
 namespace {
 
-// Returns x * y. Multiplies integers in a type that is not promoted to int, which the product of
-// two 16-bit numbers may overflow.
+// Returns x * y. Integers are multiplied in a type that is not promoted to int, because the product
+// of two 16-bit integers may overflow int.
 template <typename T>
 T Multiplied(T x, T y) {
   if constexpr (std::is_integral_v<T>) {
@@ -70,7 +70,7 @@ struct SquareDifference {
 absl::Status AddStrings(KernelContext& ctx) {
   GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape,
                             BroadcastShapes(ctx.input(0).shape(), ctx.input(1).shape()));
-  // Broadcasting repeats each element of an input equally often.
+  // Broadcasting repeats all elements of an input equally often.
   double bytes = 0;
   for (const int i : {0, 1}) {
     const Tensor& input = ctx.input(i);

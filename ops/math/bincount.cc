@@ -1,5 +1,4 @@
-// Counts of values: Bincount, DenseBincount, RaggedBincount, SparseBincount and
-// HistogramFixedWidth.
+// Histograms: Bincount, DenseBincount, RaggedBincount, SparseBincount and HistogramFixedWidth.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -22,19 +21,20 @@
 namespace gradflow::bincount {
 namespace {
 
-// Values per block of a row. A row of several blocks has bins for each, unless these outnumber the
-// values.
+// The number of values of a block. If a row has several blocks, each has separate bins, unless
+// there are more bins than values.
 constexpr int64_t kBlock = 1 << 16;
 constexpr int64_t kMaxBlocks = 64;
 
-// The values to count. Value i counts in the bins of row[i], or of the row that `splits` gives it.
+// The values to count. Value i is counted in the bins of row[i], or of the row that `splits`
+// assigns.
 struct Values {
   absl::Span<const int64_t> values;
   int64_t num_rows = 1;
-  // The values of row r are those from splits[r] to splits[r + 1]. Empty if `row` is not, or for
-  // rows of equal length.
+  // Row r has the values from splits[r] to splits[r + 1]. Empty if `row` is not empty, or if all
+  // rows have the same length.
   absl::Span<const int64_t> splits;
-  // The row of each value, in any order; or empty.
+  // The row of each value, in any order. May be empty.
   absl::Span<const int64_t> row;
 };
 
@@ -48,9 +48,9 @@ absl::Status CheckNotNegative(absl::string_view name, absl::Span<const int64_t> 
   return absl::OkStatus();
 }
 
-// Sets bins[num_rows, size]. Values outside of [0, size) are ignored. Each sum of weights is
-// computed in Sum, in blocks that depend on the number of values alone, which are added in order.
-// Without weights, each value counts 1.
+// Sets bins[num_rows, size]. Values outside of [0, size) are ignored. Sums of weights are computed
+// in Sum. Blocks depend only on the number of values and are added in order. Without weights, each
+// value counts as 1.
 template <typename T>
 absl::Status Count(KernelContext& ctx, const Values& in, const T* weights, bool binary,
                    int64_t size, T* bins) {
@@ -109,29 +109,29 @@ absl::Status Count(KernelContext& ctx, const Values& in, const T* weights, bool 
   return absl::OkStatus();
 }
 
-// The form of an op.
-struct Form {
-  // Inputs: the values, the number of bins, the weights.
+// The inputs of an op and their conditions.
+struct BincountInputs {
+  // The indices of the inputs: the values, the number of bins, the weights.
   int values;
   int size;
   int weights;
   absl::string_view values_name;
-  // Weights must have the shape of the values.
+  // True if the weights must have the shape of the values.
   bool same_shape;
 };
-constexpr Form kPlain = {0, 1, 2, "arr", false};
-constexpr Form kDense = {0, 1, 2, "input", true};
-constexpr Form kRagged = {1, 2, 3, "values", false};
-constexpr Form kSparse = {1, 3, 4, "values", false};
+constexpr BincountInputs kPlain = {0, 1, 2, "arr", false};
+constexpr BincountInputs kDense = {0, 1, 2, "input", true};
+constexpr BincountInputs kRagged = {1, 2, 3, "values", false};
+constexpr BincountInputs kSparse = {1, 3, 4, "values", false};
 
 absl::Status CheckSize(int64_t size) {
   if (size >= 0) return absl::OkStatus();
   return errors::InvalidArgument("size is ", size, ", expected at least 0");
 }
 
-// Weights have the shape of the values or, unless the op is DenseBincount, as many elements. They
-// are empty if each value is to count 1.
-absl::Status CheckWeights(const Form& form, const PartialTensorShape& weights,
+// Checks the shape of the weights. They have the shape of the values, or any shape with the same
+// number of elements unless the op is DenseBincount. Empty weights count each value as 1.
+absl::Status CheckWeights(const BincountInputs& form, const PartialTensorShape& weights,
                           const PartialTensorShape& values) {
   if (weights.IsCompatibleWith(values)) return absl::OkStatus();
   for (int d = 0; d < weights.dims(); ++d) {
@@ -147,9 +147,10 @@ absl::Status CheckWeights(const Form& form, const PartialTensorShape& weights,
                                  values.DebugString(), ", but have shape ", weights.DebugString());
 }
 
-// Sets the shape of the output: `rows` rows of bins, or one vector of bins if rows is kVector.
+// Sets the shape of the output to `rows` rows of bins, or to a vector of bins if rows is kVector.
 constexpr int64_t kVector = -2;
-absl::Status CountShape(ShapeContext& c, const Form& form, int64_t rows, bool rank_known = true) {
+absl::Status CountShape(ShapeContext& c, const BincountInputs& form, int64_t rows,
+                        bool rank_known = true) {
   GRADFLOW_RETURN_IF_ERROR(c.CheckRank(form.size, 0));
   GRADFLOW_RETURN_IF_ERROR(CheckWeights(form, c.input(form.weights), c.input(form.values)));
   std::vector<int64_t> size;
@@ -199,8 +200,8 @@ absl::Status SparseShape(ShapeContext& c) {
   return CountShape(c, kSparse, known ? shape[0] : -1, rank > 0);
 }
 
-// Reads size and weights, makes the output [rows, size], or [size] if `is_vector`, and counts.
-absl::Status CountInto(KernelContext& ctx, const Form& form, bool binary, bool is_vector,
+// Reads size and weights, allocates the output [rows, size], or [size] if `is_vector`, and counts.
+absl::Status CountInto(KernelContext& ctx, const BincountInputs& form, bool binary, bool is_vector,
                        Values values) {
   GRADFLOW_RETURN_IF_ERROR(
       CheckWeights(form, ctx.input(form.weights).shape(), ctx.input(form.values).shape()));
@@ -290,7 +291,7 @@ class RaggedKernel final : public CountKernel {
   }
 };
 
-class SparseKernel final : public CountKernel {
+class SparseBincountKernel final : public CountKernel {
  public:
   absl::Status Compute(KernelContext& ctx) const override {
     GRADFLOW_RETURN_IF_ERROR(ctx.CheckRank(0, "indices", 2));
@@ -368,7 +369,7 @@ absl::Status Histogram(KernelContext& ctx, int64_t bins, const Tensor& in, int64
   const T* values = static_cast<const T*>(in.raw_data());
   const int64_t n = in.NumElements();
   std::atomic<bool> has_nan{false};
-  // Blocks have counts of their own.
+  // Each block has separate counts.
   const int64_t blocks = std::clamp<int64_t>(n / (bins + kBlock), 1, kMaxBlocks);
   const int64_t block_values = std::max<int64_t>(1, NumBlocks(n, blocks));
   Tensor temp;
@@ -382,7 +383,7 @@ absl::Status Histogram(KernelContext& ctx, int64_t bins, const Tensor& in, int64
       for (int64_t i = block * block_values; i < stop; ++i) {
         if (values[i] != values[i]) has_nan = true;
         const double position = (static_cast<double>(values[i]) - low) / width;
-        // NaN, of infinity in an infinite range, is in the first bin.
+        // NaN is counted in the first bin. It occurs if a value and the range are infinite.
         ++to[position >= static_cast<double>(bins) ? bins - 1
              : position > 0                        ? static_cast<int64_t>(position)
                                                    : 0];
@@ -429,15 +430,15 @@ absl::Status HistogramFixedWidth(KernelContext& ctx) {
 }
 
 constexpr char kSums[] =
-    "Values from `size` on are ignored. Weights are summed in an order that depends on the shapes "
-    "alone;\nintegers wrap around.";
+    "Values that are not less than `size` are ignored. Weights are summed in an order that depends "
+    "on the shapes alone;\nintegers wrap around.";
 constexpr char kSizeAndWeights[] = R"(size: A scalar: the number of bins.
-weights: The weight of each value, as many as values; if empty, each weighs 1.
+weights: The weights of the values, one for each value. If empty, each value has the weight 1.
 )";
 constexpr char kTypes[] = R"(
 Tidx: The type of the values.
 T: The type of the weights and the sums.
-binary_output: If true, a bin is 1 if its value is there, and the weights are ignored.)";
+binary_output: If true, a bin is 1 if its value occurs, otherwise 0, and the weights are ignored.)";
 
 }  // namespace
 
@@ -506,7 +507,7 @@ values: Integers, not negative.
           kSums, R"(
 
 indices: The indices of the values, [number of values, rank].
-values: Integers. A negative one is an error if the rank is 1, and is otherwise ignored.
+values: Integers. A negative value is an error if the rank is 1, and is otherwise ignored.
 dense_shape: The shape of the sparse tensor.
 )",
           kSizeAndWeights,
@@ -524,7 +525,7 @@ dense_shape: The shape of the sparse tensor.
       .Shape(HistogramShape)
       .Doc(R"(Counts values in bins of equal width.
 
-Values below the range count in the first bin, those above in the last.
+Values below the range count in the first bin, values above the range in the last bin.
 
 values: Numbers, not NaN, of any shape.
 value_range: The lower and the upper end of the range, [2].
@@ -535,7 +536,7 @@ dtype: The type of the counts.)");
   registry.Kernel("Bincount", MakeFunctionKernel<Bincount>);
   registry.Kernel("DenseBincount", MakeKernel<DenseKernel>);
   registry.Kernel("RaggedBincount", MakeKernel<RaggedKernel>);
-  registry.Kernel("SparseBincount", MakeKernel<SparseKernel>);
+  registry.Kernel("SparseBincount", MakeKernel<SparseBincountKernel>);
   registry.Kernel("HistogramFixedWidth", MakeFunctionKernel<HistogramFixedWidth>);
 }
 

@@ -40,7 +40,7 @@ struct Not {
   }
 };
 
-// Returns y clamped to the shifts of a T that C++ defines.
+// Returns y clamped to the range of shifts of a T that C++ defines.
 template <typename T>
 int ClampedShift(T y) {
   constexpr int kMax = std::numeric_limits<std::make_unsigned_t<T>>::digits - 1;
@@ -70,8 +70,8 @@ struct CountOfOnes {
   template <typename T>
   uint8_t operator()(T x) const {
     uint64_t bits = x;
-    // Sums of pairs, of four and of eight bits, and the sum of bytes. It vectorizes, unlike a call
-    // of the C library, which is what a built-in becomes without the processor's instruction.
+    // Adds pairs of bits, groups of four and eight bits, and then bytes. The compiler can vectorize
+    // this. A built-in becomes a library call if the processor has no such instruction.
     bits -= (bits >> 1) & 0x5555555555555555u;
     bits = (bits & 0x3333333333333333u) + ((bits >> 2) & 0x3333333333333333u);
     bits = (bits + (bits >> 4)) & 0x0f0f0f0f0f0f0f0fu;
@@ -113,9 +113,8 @@ void Register(Registry& registry) {
   RegisterBinaryKernels<Xor, WrappingType>(registry, "BitwiseXor", IntegerTypes());
 
   constexpr absl::string_view kClamped =
-      " A shift by less than 0 is one by 0, and a shift by the number of bits or more is one by "
-      "the "
-      "number of bits less 1.";
+      " A shift by less than 0 counts as a shift by 0, and a shift by the number of bits or more "
+      "as a shift by the number of bits less 1.";
   DefineBinary(registry, "LeftShift", "Shifts the bits of x left by y element-wise.", kClamped);
   RegisterBinaryKernels<ShiftLeft, OwnType>(registry, "LeftShift", IntegerTypes());
   DefineBinary(registry, "RightShift",

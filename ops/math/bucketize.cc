@@ -35,13 +35,13 @@ class BucketizeKernel final : public OpKernel {
   }
 
  private:
-  // Returns the number of boundaries that `value` is not below; all of them for NaN.
+  // Returns the number of boundaries that are not greater than `value`. NaN counts all boundaries.
   int32_t BucketOf(T value) const {
     size_t below = 0;
     size_t n = boundaries_.size();
     while (n > 0) {
       const size_t half = n / 2;
-      // Unlike std::upper_bound, no branch that the processor would mispredict.
+      // Unlike std::upper_bound, has no branch that the processor would mispredict.
       const bool is_less = value < boundaries_[below + half];
       below = is_less ? below : below + half + 1;
       n = is_less ? half : n - half - 1;
@@ -64,9 +64,9 @@ void Register(Registry& registry) {
       .Shape(UnchangedShape)
       .Doc(R"(Returns the bucket of each element, by the boundaries between buckets.
 
-The bucket is the number of boundaries that the element is not less than: for the boundaries [0, 10],
-it is 0 for -1, 1 for 0 and 5, and 2 for 10. That of NaN is the last one. Integers are compared as
-float.
+The bucket is the number of boundaries that are at most the element: for the boundaries [0, 10], it
+is 0 for -1, 1 for 0 and 5, and 2 for 10. The bucket of NaN is the last bucket. Integers are
+compared as float.
 
 input: A tensor of numbers.
 output: The buckets, of the shape of `input`.

@@ -1,8 +1,8 @@
 // Cast between numbers and bools.
 //
-// A cast takes up to two loops (cast_loops.h), through an intermediate type: one that widens the
-// source exactly and one that narrows to the target. This needs about 60 loops instead of one per
-// pair of types. Loops see half and bfloat16 as float (ops/common/elementwise.h).
+// A cast consists of at most two loops (cast_loops.h): one widens the source exactly to an
+// intermediate type, one narrows the intermediate type to the target. This needs fewer loops than
+// one per pair of types. Loops see half and bfloat16 as float (ops/common/elementwise.h).
 #include <algorithm>
 #include <complex>
 #include <cstdint>
@@ -21,7 +21,7 @@
 namespace gradflow::cast {
 namespace {
 
-// Elements that are converted at once through buffers in the L1 cache.
+// The number of elements that are converted at a time through buffers in the L1 cache.
 constexpr int64_t kChunk = 512;
 
 using CastTypes = ConcatTypes<NumberTypes, TypeList<bool>>::type;
@@ -33,7 +33,7 @@ void ConvertComplex(const void* from, void* to, int64_t n) {
   for (int64_t i = 0; i < n; ++i) results[i] = To(values[i]);
 }
 
-// The type in which loops see elements. Quantized integers are cast by their bits.
+// The element type that loops see. Quantized integers are cast like plain integers.
 DataType LoopType(DataType dtype) {
   if (Float8::IsFloat8(dtype)) return DT_FLOAT;
   switch (dtype) {
@@ -57,7 +57,7 @@ DataType LoopType(DataType dtype) {
   }
 }
 
-// Types beside CastTypes that have casts.
+// The types that have casts and are not in CastTypes.
 DataTypeVector SmallTypes() {
   return {DT_QINT8,
           DT_QUINT8,
@@ -73,7 +73,7 @@ DataTypeVector SmallTypes() {
           DT_FLOAT8_E5M2FNUZ};
 }
 
-// Numbers of 4 bits are in the low bits of a byte. Sets the others to zero, or to the sign.
+// 4-bit integers are stored in the low bits of a byte. Sets the high bits to zero or to the sign.
 void Wrap4Bits(DataType dtype, const void* from, void* to, int64_t n) {
   const auto* const bytes = static_cast<const uint8_t*>(from);
   auto* const results = static_cast<uint8_t*>(to);
@@ -84,7 +84,7 @@ void Wrap4Bits(DataType dtype, const void* from, void* to, int64_t n) {
 }
 bool Has4Bits(DataType dtype) { return dtype == DT_INT4 || dtype == DT_UINT4; }
 
-// Clears the low `bits` bits of the mantissas of n numbers. A NaN stays a NaN.
+// Clears the low `bits` bits of the mantissas of n numbers. NaN stays NaN.
 template <typename T, typename Word>
 void ClearLowBits(const void* from, int bits, void* to, int64_t n) {
   const auto* const values = static_cast<const T*>(from);
@@ -99,7 +99,7 @@ void ClearLowBits(const void* from, int bits, void* to, int64_t n) {
   }
 }
 
-// Returns the number of stored bits of the mantissa; 0 for integers.
+// Returns the number of stored mantissa bits; 0 for integers.
 int MantissaBits(DataType dtype) {
   switch (dtype) {
     case DT_BFLOAT16:
@@ -138,7 +138,7 @@ class CastKernel final : public OpKernel {
     is_small_ =
         from_float8_.has_value() || to_float8_.has_value() || Has4Bits(from) || Has4Bits(to);
     if (truncate && MantissaBits(from) > MantissaBits(to) && MantissaBits(to) > 0) {
-      // Loops see 16-bit numbers as float.
+      // Loops see 16-bit floats as float.
       clear_low_bits_ = std::max(MantissaBits(from), MantissaBits(DT_FLOAT)) - MantissaBits(to);
     }
     return absl::OkStatus();
@@ -160,7 +160,7 @@ class CastKernel final : public OpKernel {
   }
 
  private:
-  // Casts from and to 4-bit and 8-bit types: decodes chunks before the cast, encodes them after it.
+  // Casts with 4-bit or 8-bit types. Decodes each chunk before the cast and encodes it afterwards.
   absl::Status RunSmall(KernelContext& ctx) const {
     const int stored = from_float8_.has_value() ? 1 : from_size_;
     const int written = to_float8_.has_value() ? 1 : to_size_;
@@ -223,7 +223,7 @@ class CastKernel final : public OpKernel {
     }
   }
 
-  // Converts at most a chunk.
+  // Converts at most one chunk.
   void Convert(const void* from, void* to, int64_t n) const {
     if (DataTypeIsComplex(from_) && DataTypeIsComplex(to_)) {
       return to_ == DT_COMPLEX64 ? ConvertComplex<complex128, complex64>(from, to, n)
@@ -236,14 +236,14 @@ class CastKernel final : public OpKernel {
   }
 
   bool forwards_ = false;
-  // The types as loops see them, and their sizes in bytes.
+  // The types that loops see, and their sizes in bytes.
   DataType from_ = DT_INVALID;
   DataType middle_ = DT_INVALID;
   DataType to_ = DT_INVALID;
   int from_size_ = 0;
   int to_size_ = 0;
   int clear_low_bits_ = 0;
-  // The types themselves, and whether one has 4 or 8 bits and no arithmetic.
+  // The types of the node, and whether one of them has 4 or 8 bits and no arithmetic.
   DataType source_ = DT_INVALID;
   DataType target_ = DT_INVALID;
   bool is_small_ = false;
@@ -265,13 +265,14 @@ void Register(Registry& registry) {
       .Doc(R"(Converts the elements of a tensor to another type.
 
 Casts to a smaller integer type wrap around. Casts from floating-point to integer types round
-towards zero; a number that does not fit int32 (int64 for uint32, int64 and uint64), and NaN,
-becomes the smallest number of that type first, and a smaller type takes its low bits. Casts between
-floating-point types round to nearest; those to half and bfloat16 from wider types than float, and
-from integers, round to float before. Complex numbers are cast by their real part. True and false
-are 1 and 0; every nonzero value is true. Quantized integers are cast by their bits, those of 4 bits
-as integers that wrap around. Casts to 8-bit floats round to float before; what is too large for them
-is infinity, or NaN in types without infinity.
+towards zero, first to int32, or to int64 for uint32, int64 and uint64. NaN and numbers that do not
+fit become the smallest number of that type. (uint64 also has the numbers from 2^63 to 2^64.) A
+smaller type takes the low bits. Casts between floating-point types round to nearest. Casts to half
+and bfloat16 from integers and from types wider than float round to float first. Casts to 8-bit
+floats also round to float first; numbers that are too large for them become infinity, or NaN in
+types without infinity. The real part of complex numbers is cast. True and false are 1 and 0; every
+nonzero value is true. Quantized integers are cast like plain integers. Integers of 4 bits wrap
+around.
 
 x: A tensor of numbers or booleans (or of any type, if the types are equal).
 y: The converted tensor.
@@ -286,7 +287,8 @@ Truncate: If true, casts to a smaller floating-point type truncate the mantissa 
   for (const DataType dtype : SmallTypes()) types.push_back(dtype);
   registry.Kernel("Cast", MakeKernel<CastKernel>).Types("SrcT", types).Types("DstT", types);
   for (const DataType dtype : AllDataTypes()) {
-    if (DataTypeCanBeTensor(dtype) && std::find(types.begin(), types.end(), dtype) == types.end()) {
+    if ((DataTypeIsPlainBytes(dtype) || dtype == DT_STRING) &&
+        std::find(types.begin(), types.end(), dtype) == types.end()) {
       registry.Kernel("Cast", MakeKernel<CastKernel>).Types("SrcT", {dtype}).Types("DstT", {dtype});
     }
   }

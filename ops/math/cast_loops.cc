@@ -7,7 +7,7 @@
 #define HWY_TARGET_INCLUDE "gradflow/ops/math/cast_loops.cc"
 #include "gradflow/ops/common/simd-inl.h"
 
-// The loops of Cast are plain C++, which compilers vectorize for each target.
+// The loops of Cast are plain C++ that compilers vectorize for each target.
 #ifndef GRADFLOW_VECTOR_LOOP
 #if defined(__clang__)
 #define GRADFLOW_VECTOR_LOOP _Pragma("clang loop vectorize(enable)")
@@ -30,7 +30,8 @@ void Widen(const void* from, void* to, int64_t n) {
   for (int64_t i = 0; i < n; ++i) results[i] = static_cast<To>(values[i]);
 }
 
-// Reads bytes: a fed bool may be neither 0 nor 1, and reading it as a bool is undefined behavior.
+// Reads bytes, because a fed bool may be neither 0 nor 1, and reading such a bool is undefined
+// behavior.
 void WidenBools(const void* from, void* to, int64_t n) {
   const uint8_t* const values = static_cast<const uint8_t*>(from);
   int32_t* const results = static_cast<int32_t*>(to);
@@ -38,7 +39,7 @@ void WidenBools(const void* from, void* to, int64_t n) {
   for (int64_t i = 0; i < n; ++i) results[i] = values[i] != 0;
 }
 
-// The real parts of pairs.
+// Takes the real parts of complex numbers.
 template <typename T>
 void WidenComplex(const void* from, void* to, int64_t n) {
   const T* const values = static_cast<const T*>(from);
@@ -72,11 +73,11 @@ void WidenLoop(DataType from_type, const void* from, void* to, int64_t n) {
 
 // ---- Narrowing ----
 
-// Rounds towards zero. What does not fit, and NaN, becomes the smallest integer, as on x86.
+// Rounds towards zero. NaN and numbers that do not fit become the smallest integer, as on x86.
 template <typename To, typename From>
 HWY_INLINE To ToSigned(From value) {
   constexpr From kMin = sizeof(To) == 8 ? static_cast<From>(-0x1p63) : static_cast<From>(-0x1p31);
-  // Selects before it converts, which vectorizes. False for NaN.
+  // Selecting before the conversion lets the compiler vectorize. NaN does not fit.
   const bool fits = (value >= kMin) & (value < -kMin);
   return static_cast<To>(fits ? value : kMin);
 }
@@ -86,14 +87,14 @@ HWY_INLINE To Narrowed(From value) {
   if constexpr (std::is_integral_v<From> || std::is_floating_point_v<To>) {
     return static_cast<To>(value);
   } else if constexpr (std::is_same_v<To, uint64_t>) {
-    // The upper half of the range is not in that of int64.
+    // The upper half of the uint64 range does not fit int64.
     constexpr From kHalf = 0x1p63;
     if (value >= kHalf && value < 2 * kHalf) return static_cast<uint64_t>(value);
     return static_cast<uint64_t>(ToSigned<int64_t>(value));
   } else if constexpr (sizeof(To) == 8 || std::is_same_v<To, uint32_t>) {
     return static_cast<To>(ToSigned<int64_t>(value));
   } else {
-    // Smaller types take the low bits of an int32.
+    // Smaller types get the low bits of an int32.
     return static_cast<To>(ToSigned<int32_t>(value));
   }
 }
@@ -121,7 +122,8 @@ void NarrowToComplex(const From* values, void* to, int64_t n) {
   }
 }
 
-// The low bits of integers do not depend on signs, so types that differ in sign share a loop.
+// The low bits of integers do not depend on the sign, so types that differ only in sign share a
+// loop.
 template <typename From>
 void NarrowFrom(DataType to_type, const void* from, void* to, int64_t n) {
   constexpr bool kIsInteger = std::is_integral_v<From>;
@@ -175,12 +177,12 @@ void NarrowLoop(DataType from_type, DataType to_type, const void* from, void* to
 
 // ---- Selection ----
 
-// Elements of 16 bytes.
+// An element of 16 bytes.
 struct Pair {
   uint64_t words[2];
 };
 
-// Returns where `condition` is 0, as a mask of the elements of d.
+// Returns the mask of elements with a zero `condition`.
 template <class D>
 HWY_INLINE auto IsFalse(D d, const uint8_t* condition) {
   const auto bytes = hn::LoadU(hn::Rebind<uint8_t, D>(), condition);
@@ -193,7 +195,7 @@ HWY_INLINE auto IsFalse(D d, const uint8_t* condition) {
   }
 }
 
-// Returns the elements from `from` on, or, for stride 0, the one there.
+// Returns the elements from `from` + i on or, for stride 0, the single element repeated.
 template <int64_t kStride, class D>
 HWY_INLINE V<D> LoadOperand(D d, const hn::TFromD<D>* from, int64_t i) {
   if constexpr (kStride == 0) {
@@ -224,7 +226,7 @@ HWY_INLINE void SelectRun(const uint8_t* condition, const E* t, const E* e, E* o
   } else {
     const SelectMath<E, kT, kE> math{condition, t, e, out};
     constexpr int64_t kStep = hn::MaxLanes(hn::ScalableTag<E>());
-    // Prefetchers of the processor stop between the chunks of a loop, and at ends of pages.
+    // Hardware prefetchers stop between the chunks of a loop and at the end of a page.
     constexpr int64_t kAhead = 4096 / sizeof(E);
     int64_t i = 0;
     for (; i + kStep <= n; i += kStep) {

@@ -10,7 +10,7 @@
 namespace gradflow::clip_by_value {
 namespace {
 
-// Returns INVALID_ARGUMENT unless the bounds are scalars or have the shape of t.
+// Returns INVALID_ARGUMENT unless each bound is a scalar or has the shape of t.
 absl::Status CheckBound(const char* name, const PartialTensorShape& bound,
                         const PartialTensorShape& t) {
   if (bound.dims() == 0 || t.IsCompatibleWith(bound)) return absl::OkStatus();
@@ -29,8 +29,8 @@ absl::Status ClipShape(ShapeContext& c) {
   return UnchangedShape(c);
 }
 
-// The maximum is applied first, as in TensorFlow, and a bound that is NaN bounds nothing. Complex
-// numbers are clipped by their real part, which is the result.
+// The maximum is applied first, as in TensorFlow. A NaN bound has no effect. Complex numbers are
+// clipped by their real part, and the result is real.
 template <typename T>
 T Clip(T value, T min, T max) {
   if constexpr (kIsComplex<T>) {
@@ -81,15 +81,15 @@ void Register(Registry& registry) {
       .Shape(ClipShape)
       .Doc(R"(Clamps the elements of a tensor to a range.
 
-Elements greater than the maximum become the maximum, and then those less than the minimum the
-minimum. NaN stays NaN. Complex numbers become their real parts, clamped by those of the bounds, as
-in TensorFlow. There are no kernels for quantized integers.
+Elements greater than the maximum become the maximum. Elements less than the minimum then become the
+minimum. NaN stays NaN. As in TensorFlow, complex numbers become their real parts, clamped to the
+real parts of the bounds. There are no kernels for quantized integers.
 
 t: A tensor.
-clip_value_min: The minimum: a scalar, or one for each element in the shape of `t`.
-clip_value_max: The maximum: a scalar, or one for each element in the shape of `t`.
+clip_value_min: The minimum: a scalar, or a tensor of the shape of `t`.
+clip_value_max: The maximum: a scalar, or a tensor of the shape of `t`.
 output: The clamped elements, of the shape of `t`.
-T: The type of all.)");
+T: The type of the inputs and the output.)");
   ForEachType(NumberTypes(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     registry.Kernel("ClipByValue", MakeFunctionKernel<ClipByValue<ComputeType<T>>>)

@@ -17,8 +17,9 @@
 namespace gradflow::comparison {
 namespace {
 
-// Shape function of Equal and NotEqual. If incompatible_shape_error is false and the shapes are not
-// compatible, the output is a scalar; so its shape is unknown until both shapes are known.
+// The shape function of Equal and NotEqual. If incompatible_shape_error is false and the shapes are
+// not compatible, the output is a scalar. The output shape is therefore unknown until both shapes
+// are known.
 absl::Status EqualShape(ShapeContext& c) {
   bool incompatible_shape_error = true;
   GRADFLOW_RETURN_IF_ERROR(c.GetAttr("incompatible_shape_error", &incompatible_shape_error));
@@ -28,7 +29,7 @@ absl::Status EqualShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// Compares elements of type T by F, which is std::equal_to or std::not_equal_to.
+// Compares elements of type T with F, which is std::equal_to or std::not_equal_to.
 template <typename T, typename F>
 class EqualKernel final : public OpKernel {
  public:
@@ -54,7 +55,7 @@ void RegisterEqualKernels(Registry& registry, absl::string_view op) {
     using T = typename decltype(tag)::type;
     registry.Kernel(op, MakeKernel<EqualKernel<T, F>>).Types("T", std::move(types));
   };
-  // Equal integers have equal bits.
+  // Integers are equal if their bits are equal.
   add(TypeTag<uint8_t>(), {DT_BOOL, DT_INT8, DT_UINT8, DT_QINT8, DT_QUINT8});
   add(TypeTag<uint16_t>(), {DT_INT16, DT_UINT16, DT_QINT16, DT_QUINT16});
   add(TypeTag<uint32_t>(), {DT_INT32, DT_UINT32, DT_QINT32});
@@ -82,7 +83,7 @@ y: A tensor of the same type.
 z: The results, of the broadcast shape.
 T: The type of `x` and `y`.
 incompatible_shape_error: If true, shapes that cannot be broadcast together are an error. If false,
-  the result is then the scalar false.)");
+  the result for such shapes is the scalar false.)");
   RegisterEqualKernels<std::equal_to<>>(registry, "Equal");
 
   registry.Op("NotEqual")
@@ -103,11 +104,11 @@ y: A tensor of the same type.
 z: The results, of the broadcast shape.
 T: The type of `x` and `y`.
 incompatible_shape_error: If true, shapes that cannot be broadcast together are an error. If false,
-  the result is then the scalar true.)");
+  the result for such shapes is the scalar true.)");
   RegisterEqualKernels<std::not_equal_to<>>(registry, "NotEqual");
 }
 
-// Registers an ordering comparison of real numbers. `sign` is "<" for Less.
+// Registers an ordering comparison of real numbers. `sign` is the operator, such as "<" for Less.
 template <typename F>
 void RegisterOrder(Registry& registry, absl::string_view op, absl::string_view sign) {
   registry.Op(op)
@@ -145,7 +146,7 @@ class ApproximateEqualKernel final : public OpKernel {
     GRADFLOW_RETURN_IF_ERROR(ctx.CheckSameShape(0, "x", 1, "y"));
     using C = ComputeType<T>;
     if constexpr (std::is_integral_v<C>) {
-      // The difference of 64-bit integers may be no int64.
+      // The difference of 64-bit integers may not fit int64.
       const double tolerance = tolerance_;
       return Binary<T, bool>(ctx, [tolerance](C x, C y) {
         using U = std::make_unsigned_t<C>;
@@ -178,8 +179,8 @@ void RegisterApproximateEqual(Registry& registry) {
       .Shape(SameShape)
       .Doc(R"(Returns |x - y| <= tolerance element-wise.
 
-It is false where either is NaN, and for infinities, also equal ones. There are no kernels for
-quantized integers.
+The result is false where either element is NaN or infinite, even for equal infinities. There are no
+kernels for quantized integers.
 
 x: A tensor.
 y: A tensor of the same shape and type.

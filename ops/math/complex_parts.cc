@@ -64,7 +64,8 @@ void AngleLoop(const void* const* x, const int64_t* strides, void* out, int64_t 
       });
 }
 
-// Registers an op with attributes T, complex, and Tout, of its parts.
+// Registers an op that returns a part of a complex number. T is the complex type, Tout the real
+// type.
 void DefinePart(Registry& registry, absl::string_view op, absl::string_view input,
                 absl::string_view output, absl::string_view summary) {
   registry.Op(op)

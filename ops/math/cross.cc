@@ -55,7 +55,7 @@ absl::Status Cross(KernelContext& ctx) {
                 [&](int64_t begin, int64_t end) {
                   for (int64_t i = 3 * begin; i < 3 * end; i += 3) {
                     const auto minor = [&](int64_t j, int64_t k) {
-                      // 1u makes products of narrow integers unsigned, which wrap around.
+                      // 1u makes products of narrow integers unsigned, so that they wrap around.
                       if constexpr (std::is_integral_v<W>) {
                         return static_cast<W>(1u * u[i + j] * v[i + k] - 1u * u[i + k] * v[i + j]);
                       } else {

@@ -20,8 +20,8 @@ namespace {
 constexpr double kDivisionNanoseconds = 3;
 constexpr double kRemainderNanoseconds = 15;
 
-// The quotient of integers, rounded towards zero. The quotient of the smallest number and -1 wraps
-// around to that number. Division by zero, which kernels reject, results in 0 here.
+// The quotient of integers, rounded towards zero. The quotient of the smallest integer and -1 wraps
+// around to the smallest integer. Division by zero gives 0 here; kernels reject it.
 template <typename T>
 T TruncatedQuotient(T x, T y) {
   using U = std::make_unsigned_t<T>;
@@ -31,7 +31,7 @@ T TruncatedQuotient(T x, T y) {
   return y == 0 ? T(0) : static_cast<T>(x / y);
 }
 
-// The remainder of the same, which has the sign of x.
+// The remainder of TruncatedQuotient, which has the sign of x.
 template <typename T>
 T TruncatedRemainder(T x, T y) {
   if constexpr (std::is_signed_v<T>) {
@@ -40,7 +40,7 @@ T TruncatedRemainder(T x, T y) {
   return y == 0 ? T(0) : static_cast<T>(x % y);
 }
 
-struct Divide {
+struct TruncateDivide {
   static constexpr double kNanoseconds = kDivisionNanoseconds;
   template <typename T>
   T operator()(T x, T y) const {
@@ -83,7 +83,7 @@ struct FloorRemainder {
   }
 };
 
-// Operators without branches, so that the compiler vectorizes.
+// An operator without branches, so that the compiler vectorizes.
 struct DivideNoNan {
   static constexpr double kNanoseconds = 1;
   template <typename T>
@@ -110,14 +110,14 @@ struct DivideUnlessZero {
   }
 };
 
-// Rounds the quotients of floating-point numbers to T, which are computed in a type that may be
-// wider, and then to integers.
+// Rounds quotients of floating-point numbers to T, and then to integers. Quotients may be computed
+// in a wider type.
 template <typename T, Rounding kRounding>
 void RoundedQuotientLoop(const void* const* x, const int64_t* strides, void* out, int64_t n) {
   using C = ComputeType<T>;
   ForEachChunk<C, C, 2>(x, strides, out, n, [&](const C* const* a, C* result, int64_t count) {
     const void* const operands[] = {a[0], a[1]};
-    internal::kBinaryLoop<Divide, C, C>(operands, strides, result, count);
+    internal::kBinaryLoop<TruncateDivide, C, C>(operands, strides, result, count);
     if constexpr (kIsFloat16<T>) {
       constexpr ElementType kType =
           std::is_same_v<T, half> ? ElementType::kHalf : ElementType::kBfloat16;
@@ -129,7 +129,7 @@ void RoundedQuotientLoop(const void* const* x, const int64_t* strides, void* out
   });
 }
 
-// Returns INVALID_ARGUMENT if an integer of input 1 is zero, unless there is nothing to divide.
+// Returns INVALID_ARGUMENT if an integer of input 1 is zero. Returns OK if input 0 is empty.
 template <typename U>
 absl::Status CheckNoZero(const KernelContext& ctx) {
   if (ctx.input(0).NumElements() == 0) return absl::OkStatus();
@@ -203,34 +203,34 @@ void RegisterQuotients(Registry& registry) {
   using ContinuousTypes = ConcatTypes<FloatingTypes, ComplexTypes>::type;
   Define(registry, "Div", kDivisionTypes, "Returns x / y element-wise.",
          absl::StrCat("Quotients of integers are rounded towards zero. ", kByZero), "quotients");
-  RegisterBinaryKernels<Divide, OwnType>(registry, "Div", ContinuousTypes());
-  RegisterIntegers<Divide>(registry, "Div", IntegerTypes());
+  RegisterBinaryKernels<TruncateDivide, OwnType>(registry, "Div", ContinuousTypes());
+  RegisterIntegers<TruncateDivide>(registry, "Div", IntegerTypes());
 
   Define(registry, "TruncateDiv", kDivisionTypes,
          "Returns x / y rounded towards zero element-wise.",
          absl::StrCat(kRoundedTwice, "towards zero. ", kByZero, kNoComplex), "quotients");
   RegisterRoundedQuotient<Rounding::kTowardsZero>(registry, "TruncateDiv");
-  RegisterIntegers<Divide>(registry, "TruncateDiv", IntegerTypes());
+  RegisterIntegers<TruncateDivide>(registry, "TruncateDiv", IntegerTypes());
 
   Define(registry, "FloorDiv", kDivisionTypes, "Returns x / y rounded down element-wise.",
          absl::StrCat(kRoundedTwice, "down. ", kByZero, kNoComplex), "quotients");
   RegisterRoundedQuotient<Rounding::kDown>(registry, "FloorDiv");
   RegisterIntegers<FloorDivide>(registry, "FloorDiv", SignedIntegerTypes());
-  RegisterIntegers<Divide>(registry, "FloorDiv", UnsignedIntegerTypes());
+  RegisterIntegers<TruncateDivide>(registry, "FloorDiv", UnsignedIntegerTypes());
 
   Define(registry, "DivNoNan", "T: {half, float, bfloat16, double, complex64, complex128}",
-         "Returns x / y element-wise, and 0 where y is 0.", "The 0 has no sign, whatever x is.",
+         "Returns x / y element-wise, and 0 where y is 0.", "The 0 is positive, whatever x is.",
          "quotients");
   RegisterBinaryKernels<DivideNoNan, OwnType>(registry, "DivNoNan", ContinuousTypes());
 
   Define(registry, "Xdivy", "T: {half, bfloat16, float, double, complex64, complex128}",
-         "Returns x / y element-wise, and 0 where x is 0.", "The 0 is x, whatever y is.",
-         "quotients");
+         "Returns x / y element-wise, and 0 where x is 0.",
+         "The 0 has the sign of x, even if y is 0 or NaN.", "quotients");
   RegisterBinaryKernels<DivideUnlessZero, OwnType>(registry, "Xdivy", ContinuousTypes());
 
   Define(registry, "MulNoNan", "T: {bfloat16, half, float, double, complex64, complex128}",
          "Returns x * y element-wise, and 0 where y is 0.",
-         "The 0 has no sign, whatever x is, also for infinities and NaN.", "products");
+         "The 0 is positive, even if x is infinite or NaN.", "products");
   RegisterBinaryKernels<MultiplyNoNan, OwnType>(registry, "MulNoNan", ContinuousTypes());
 }
 

@@ -1,8 +1,8 @@
-// Elementary functions of one number: Exp, Expm1, Log, Log1p, Sigmoid, the trigonometric and
+// Elementary functions of one argument: Exp, Expm1, Log, Log1p, Sigmoid, the trigonometric and
 // hyperbolic functions and their inverses, Erf, Erfc and Lgamma.
 //
-// Real numbers are computed by ops/common/elementary_simd.h, half and bfloat16 in float, complex64
-// in complex128 by the C library.
+// ops/common/elementary_simd.h computes real functions. half and bfloat16 are computed in float.
+// The C library computes complex functions; complex64 is computed in complex128.
 #include <cmath>
 #include <complex>
 #include <cstdint>
@@ -39,7 +39,7 @@ Complex Expm1(const Complex& z) {
 Complex Log1p(const Complex& z) {
   const double x = z.real();
   const double y = z.imag();
-  // |1 + z|^2 - 1, without the 1 that would absorb the rest.
+  // |1 + z|^2 - 1, computed without adding 1, which would absorb small terms.
   const double excess = x * (2 + x) + y * y;
   const double real =
       std::abs(excess) < 0.5 ? std::log1p(excess) / 2 : std::log(std::hypot(1 + x, y));
@@ -62,7 +62,7 @@ void ComplexLoop(const void* const* x, const int64_t*, void* out, int64_t n) {
 constexpr int kRealPicoseconds = 3000;
 constexpr int kComplexPicoseconds = 50000;
 
-// Registers an op of real numbers; `loop` is that of float, `double_loop` that of double.
+// Registers an op of real numbers. kFloatLoop computes float, kDoubleLoop double.
 template <ElementwiseLoop kFloatLoop, ElementwiseLoop kDoubleLoop>
 void RegisterReal(Registry& registry, absl::string_view op, absl::string_view types,
                   absl::string_view doc) {
@@ -120,7 +120,7 @@ Small results keep their precision.)");
   RegisterFunction<Elementary::kLog, std::log<double>>(
       registry, "Log", R"(Returns the natural logarithm of x element-wise.
 
-The logarithm of zero is minus infinity, that of a negative real number NaN.)");
+The logarithm of zero is minus infinity. The logarithm of a negative real number is NaN.)");
   RegisterFunction<Elementary::kLog1p, Log1p>(
       registry, "Log1p", R"(Returns the natural logarithm of 1 + x element-wise.
 

@@ -1,8 +1,8 @@
 // Fourier transforms along one or several axes: FFT, RFFT, IRFFT and the like.
 //
-// Every axis is one pass over the tensor: its lines are transformed in double, in parallel. The
-// result is rounded once. The real axis, the last, is the first pass of a transform of real
-// numbers, and the last pass of one to real numbers.
+// Each axis is one pass over the tensor. A pass transforms the lines along the axis in double, in
+// parallel. The result is rounded once. The real axis is the last axis. It is the first pass of a
+// transform from real numbers, and the last pass of a transform to real numbers.
 #include <algorithm>
 #include <complex>
 #include <cstdint>
@@ -19,41 +19,42 @@
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/data_types.h"
+#include "gradflow/ops/common/legacy_name.h"
 #include "gradflow/ops/common/strided_copy.h"
 #include "gradflow/ops/math/fourier.h"
 
 namespace gradflow::fft {
 namespace {
 
-// Adjacent lines that are read together, as memory is read in runs.
+// The number of adjacent lines that are read together, because memory is fastest in runs.
 constexpr int64_t kLines = 8;
 
 enum class Kind { kComplex, kFromReal, kToReal };
 
-// An axis and the length of its transforms.
-struct Axis {
+// An axis and its transform length.
+struct FftAxis {
   int dim;
   int64_t length;
 };
 
 // ---- Shapes ----
 
-// The number of different coefficients of a transform of `length` real numbers.
+// The number of distinct coefficients of a transform of `length` real numbers.
 int64_t HalfLength(int64_t length) { return length <= 0 ? length : length / 2 + 1; }
 
 // Returns the dimensions of the input that the transforms read.
-DimVector InputDims(absl::Span<const int64_t> dims, absl::Span<const Axis> axes, Kind kind) {
+DimVector InputDims(absl::Span<const int64_t> dims, absl::Span<const FftAxis> axes, Kind kind) {
   DimVector result(dims.begin(), dims.end());
-  for (const Axis& axis : axes) result[axis.dim] = axis.length;
+  for (const FftAxis& axis : axes) result[axis.dim] = axis.length;
   if (kind == Kind::kToReal && !axes.empty()) {
     result[axes.back().dim] = HalfLength(axes.back().length);
   }
   return result;
 }
 
-DimVector OutputDims(absl::Span<const int64_t> dims, absl::Span<const Axis> axes, Kind kind) {
+DimVector OutputDims(absl::Span<const int64_t> dims, absl::Span<const FftAxis> axes, Kind kind) {
   DimVector result(dims.begin(), dims.end());
-  for (const Axis& axis : axes) result[axis.dim] = axis.length;
+  for (const FftAxis& axis : axes) result[axis.dim] = axis.length;
   if (kind == Kind::kFromReal && !axes.empty()) {
     result[axes.back().dim] = HalfLength(axes.back().length);
   }
@@ -66,7 +67,7 @@ absl::Status CheckRank(const PartialTensorShape& shape, int rank) {
                                  shape.DebugString());
 }
 
-// Returns INVALID_ARGUMENT unless the lengths are positive, or not negative if `allow_zero`.
+// Returns INVALID_ARGUMENT unless all lengths are positive. Zero is valid if `allow_zero` is true.
 absl::Status CheckLengths(absl::Span<const int64_t> lengths, bool allow_zero) {
   for (size_t i = 0; i < lengths.size(); ++i) {
     if (lengths[i] < (allow_zero ? 0 : 1)) {
@@ -77,9 +78,9 @@ absl::Status CheckLengths(absl::Span<const int64_t> lengths, bool allow_zero) {
   return absl::OkStatus();
 }
 
-// The last `lengths.size()` dimensions, of these lengths.
-std::vector<Axis> InnerAxes(int rank, absl::Span<const int64_t> lengths) {
-  std::vector<Axis> axes;
+// Returns the last `lengths.size()` dimensions with these lengths.
+std::vector<FftAxis> InnerAxes(int rank, absl::Span<const int64_t> lengths) {
+  std::vector<FftAxis> axes;
   const int first = rank - static_cast<int>(lengths.size());
   for (size_t i = 0; i < lengths.size(); ++i) {
     axes.push_back({first + static_cast<int>(i), lengths[i]});
@@ -87,15 +88,15 @@ std::vector<Axis> InnerAxes(int rank, absl::Span<const int64_t> lengths) {
   return axes;
 }
 
-// The dimensions `axes`, which must be distinct, of these lengths.
-absl::StatusOr<std::vector<Axis>> AxesOf(int rank, absl::Span<const int64_t> lengths,
-                                         absl::Span<const int64_t> axes) {
+// Returns the dimensions `axes` with these lengths. The dimensions must be distinct.
+absl::StatusOr<std::vector<FftAxis>> AxesOf(int rank, absl::Span<const int64_t> lengths,
+                                            absl::Span<const int64_t> axes) {
   if (lengths.size() != axes.size()) {
     return errors::InvalidArgument("fft_length and axes must have the same length, but have ",
                                    lengths.size(), " and ", axes.size());
   }
   GRADFLOW_RETURN_IF_ERROR(NamedAxes("axes", axes, rank).status());
-  std::vector<Axis> result;
+  std::vector<FftAxis> result;
   for (size_t i = 0; i < axes.size(); ++i) {
     GRADFLOW_ASSIGN_OR_RETURN(const int dim, CanonicalAxis("axes", axes[i], rank));
     result.push_back({dim, lengths[i]});
@@ -108,7 +109,7 @@ absl::Status FftLengthError(const PartialTensorShape& shape, int rank) {
                                  shape.DebugString());
 }
 
-// FFT, FFT2D, FFT3D and their inverses.
+// The shape function of FFT, FFT2D, FFT3D and their inverses.
 template <int kRank>
 absl::Status ComplexShape(ShapeContext& c) {
   GRADFLOW_RETURN_IF_ERROR(CheckRank(c.input(0), kRank));
@@ -116,7 +117,7 @@ absl::Status ComplexShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// RFFT, RFFT2D, RFFT3D and their inverses.
+// The shape function of RFFT, RFFT2D, RFFT3D and their inverses.
 template <int kRank, Kind kKind>
 absl::Status RealShape(ShapeContext& c) {
   GRADFLOW_RETURN_IF_ERROR(CheckRank(c.input(0), kRank));
@@ -136,7 +137,7 @@ absl::Status RealShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// FFTND and the like.
+// The shape function of FFTND, IFFTND, RFFTND and IRFFTND.
 template <Kind kKind>
 absl::Status NamedShape(ShapeContext& c) {
   GRADFLOW_RETURN_IF_ERROR(c.CheckRank(1, 1));
@@ -154,7 +155,7 @@ absl::Status NamedShape(ShapeContext& c) {
     return absl::OkStatus();
   }
   if (!lengths_known) lengths.assign(names.size(), -1);
-  GRADFLOW_ASSIGN_OR_RETURN(const std::vector<Axis> axes, AxesOf(input.dims(), lengths, names));
+  GRADFLOW_ASSIGN_OR_RETURN(const std::vector<FftAxis> axes, AxesOf(input.dims(), lengths, names));
   GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape,
                             PartialTensorShape::Make(OutputDims(input.dim_sizes(), axes, kKind)));
   c.set_output(0, std::move(shape));
@@ -163,7 +164,7 @@ absl::Status NamedShape(ShapeContext& c) {
 
 // ---- Passes ----
 
-// The lines of a tensor along an axis: [outer, n, inner].
+// The lines of a tensor [outer, n, inner] along an axis.
 struct Lines {
   int64_t outer = 1;
   int64_t inner = 1;
@@ -192,9 +193,9 @@ T FromComplex(complex128 value) {
   }
 }
 
-// Transforms lines of `in`, [outer, in_n, inner], to lines of `out`, [outer, out_n, inner], which
-// may be the same memory. If in_n is less than the length of the plan, the others are the conjugate
-// elements in reverse order.
+// Transforms the lines of `in`, [outer, in_n, inner], to lines of `out`, [outer, out_n, inner].
+// `in` and `out` may be the same memory. If in_n is less than the length of the plan, the remaining
+// elements are the complex conjugates in reverse order.
 template <typename In, typename Out>
 absl::Status Pass(KernelContext& ctx, const FourierPlan& plan, bool inverse, const Lines& lines,
                   int64_t in_n, int64_t out_n, const In* in, Out* out) {
@@ -241,7 +242,7 @@ absl::Status Pass(KernelContext& ctx, const FourierPlan& plan, bool inverse, con
   return status;
 }
 
-// Sets *out to `in` with dimensions `dims`: without what is beyond them, with zeros up to them.
+// Sets *out to `in`, truncated or padded with zeros to the dimensions `dims`.
 absl::Status Resize(KernelContext& ctx, const Tensor& in, const DimVector& dims, Tensor* out) {
   if (in.shape().dim_sizes() == absl::MakeConstSpan(dims)) {
     *out = in;
@@ -260,7 +261,7 @@ absl::Status Resize(KernelContext& ctx, const Tensor& in, const DimVector& dims,
 }
 
 // Sets output 0 to the transform of input 0 along the axes.
-absl::Status TransformAxes(KernelContext& ctx, std::vector<Axis> axes, Kind kind, bool inverse) {
+absl::Status TransformAxes(KernelContext& ctx, std::vector<FftAxis> axes, Kind kind, bool inverse) {
   const Tensor& input = ctx.input(0);
   const DimVector out_dims = OutputDims(input.shape().dim_sizes(), axes, kind);
   GRADFLOW_ASSIGN_OR_RETURN(const TensorShape out_shape, TensorShape::Make(out_dims));
@@ -271,7 +272,7 @@ absl::Status TransformAxes(KernelContext& ctx, std::vector<Axis> axes, Kind kind
     SetZero(ctx.run(), output);
     return absl::OkStatus();
   }
-  for (const Axis& axis : axes) {
+  for (const FftAxis& axis : axes) {
     if (axis.length < 1) {
       return errors::InvalidArgument("fft_length is ", axis.length, ", expected at least 1");
     }
@@ -279,9 +280,9 @@ absl::Status TransformAxes(KernelContext& ctx, std::vector<Axis> axes, Kind kind
   Tensor x;
   GRADFLOW_RETURN_IF_ERROR(
       Resize(ctx, input, InputDims(input.shape().dim_sizes(), axes, kind), &x));
-  // The real axis comes first, or last.
+  // The real axis is transformed first or last.
   if (kind == Kind::kFromReal) std::reverse(axes.begin(), axes.end());
-  // Without axes, one element each is transformed.
+  // Without axes, each element is transformed separately.
   DimVector dims(x.shape().dim_sizes().begin(), x.shape().dim_sizes().end());
   if (axes.empty()) {
     dims.push_back(1);
@@ -291,7 +292,7 @@ absl::Status TransformAxes(KernelContext& ctx, std::vector<Axis> axes, Kind kind
   Tensor work;
   std::optional<FourierPlan> plan;
   for (size_t i = 0; i < axes.size(); ++i) {
-    const Axis& axis = axes[i];
+    const FftAxis& axis = axes[i];
     const bool is_first = i == 0;
     const bool is_last = i + 1 == axes.size();
     if (!plan.has_value() || plan->n() != axis.length) {
@@ -343,7 +344,7 @@ absl::Status ComplexTransform(KernelContext& ctx) {
                        Kind::kComplex, kInverse);
 }
 
-// A kernel with an input of one precision and an output of the same.
+// A kernel whose input and output have the same precision.
 class RealKernel : public OpKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) {
@@ -376,13 +377,13 @@ class InnerKernel final : public RealKernel {
       return FftLengthError(ctx.input(1).shape(), kRank);
     }
     GRADFLOW_ASSIGN_OR_RETURN(const DimVector lengths, ctx.Ints(1, "fft_length"));
-    // Where only the last length is 0, TensorFlow ends the process.
+    // If only the last length is 0, TensorFlow aborts the process.
     const bool is_empty = input.NumElements() == 0 ||
                           std::find(lengths.begin(), lengths.end() - 1, 0) != lengths.end() - 1;
     GRADFLOW_RETURN_IF_ERROR(CheckLengths(lengths, is_empty));
-    const std::vector<Axis> axes = InnerAxes(input.dims(), lengths);
+    const std::vector<FftAxis> axes = InnerAxes(input.dims(), lengths);
     const DimVector needed = InputDims(input.shape().dim_sizes(), axes, kKind);
-    for (const Axis& axis : axes) {
+    for (const FftAxis& axis : axes) {
       if (input.NumElements() > 0 && input.dim_size(axis.dim) < needed[axis.dim]) {
         return errors::InvalidArgument("dimension ", axis.dim, " of input must be ",
                                        needed[axis.dim], " at least, by fft_length, but input has ",
@@ -404,7 +405,8 @@ class NamedKernel final : public RealKernel {
     GRADFLOW_ASSIGN_OR_RETURN(const DimVector lengths, ctx.Ints(1, "fft_length"));
     GRADFLOW_ASSIGN_OR_RETURN(const DimVector names, ctx.Ints(2, "axes"));
     GRADFLOW_RETURN_IF_ERROR(CheckLengths(lengths, input.NumElements() == 0));
-    GRADFLOW_ASSIGN_OR_RETURN(const std::vector<Axis> axes, AxesOf(input.dims(), lengths, names));
+    GRADFLOW_ASSIGN_OR_RETURN(const std::vector<FftAxis> axes,
+                              AxesOf(input.dims(), lengths, names));
     return TransformAxes(ctx, axes, kKind, kInverse);
   }
 };
@@ -430,12 +432,16 @@ void RegisterComplex(Registry& registry, absl::string_view op) {
       .Shape(ComplexShape<kRank>)
       .Doc(absl::StrCat("Computes the ", kInverse ? "inverse " : "",
                         "discrete Fourier transform over ", DimensionsInWords(kRank), ".\n\n",
-                        kInverse ? kInverseNote : "", R"(It is computed in double, for any length.
+                        kInverse ? kInverseNote : "",
+                        R"(The transform is computed in double, for any length.
 
 input: Complex numbers.
 output: The transform, of the shape of `input`.
 Tcomplex: The type of `input` and `output`.)"));
   registry.Kernel(op, MakeFunctionKernel<ComplexTransform<kRank, kInverse>>);
+  RegisterLegacyName(registry,
+                     {absl::StrCat("Batch", op), std::string(op), 15, "Tcomplex", {DT_COMPLEX64}},
+                     MakeFunctionKernel<ComplexTransform<kRank, kInverse>>);
 }
 
 constexpr char kLengthOfReal[] =
@@ -460,8 +466,8 @@ void RegisterReal(Registry& registry, absl::string_view suffix) {
       .Doc(absl::StrCat("Computes the discrete Fourier transform of real numbers over ",
                         DimensionsInWords(kRank), R"(.
 
-The transform is conjugate symmetric. Of its last dimension, of length n, the first n / 2 + 1
-elements are returned.
+The transform is conjugate symmetric. Its last dimension has length n; the first n / 2 + 1 elements
+are returned.
 
 input: Real numbers.
 )",
@@ -478,7 +484,7 @@ input: Real numbers.
       .Shape(RealShape<kRank, Kind::kToReal>)
       .Doc(absl::StrCat("Computes real numbers from their discrete Fourier transform over ",
                         DimensionsInWords(kRank), ".\n\n", kInverseNote,
-                        R"(The transform is conjugate symmetric. Of its last dimension, of length n,
+                        R"(The transform is conjugate symmetric. Its last dimension has length n;
 `input` has the first n / 2 + 1 elements.
 
 input: The transform.
@@ -491,8 +497,8 @@ input: The transform.
 }
 
 constexpr char kNamedInputs[] =
-    R"(fft_length: The length of the transform of each axis. The input is truncated or padded with
-  zeros to it.
+    R"(fft_length: The length of the transform of each axis. The input is truncated to this length,
+  or padded with zeros.
 axes: Distinct axes, each in [-rank(input), rank(input)).
 )";
 
@@ -515,8 +521,8 @@ void DefineNamed(Registry& registry, absl::string_view op) {
                              kKind == Kind::kFromReal ? "of real numbers " : "", "along axes"),
           ".\n\n", kInverse ? kInverseNote : "",
           kKind == Kind::kComplex
-              ? "It is computed in double, for any length.\n"
-              : "Of the last of the axes, of length n, the transform has the first n / 2 + 1 "
+              ? "The transform is computed in double, for any length.\n"
+              : "The last of the axes has length n; the transform has the first n / 2 + 1 "
                 "elements.\n",
           "\ninput: ", kKind == Kind::kFromReal ? "Real" : "Complex", " numbers.\n", kNamedInputs,
           "output: The result.\n",

@@ -13,15 +13,15 @@ namespace {
 
 constexpr int kLargestFactor = 13;
 
-// Returns a * b without the checks for infinities of std::complex.
+// Returns a * b. Skips the checks for infinities that std::complex makes.
 inline complex128 Times(complex128 a, complex128 b) {
   return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
 }
 // Returns -i * a.
 inline complex128 TimesMinusI(complex128 a) { return {a.imag(), -a.real()}; }
 
-// A number as a sum of two doubles, where `low` is less than a unit in the last place of `high`.
-// The precision of long double depends on the processor.
+// A number as the sum of two doubles. `low` is less than a unit in the last place of `high`. Not a
+// long double, whose precision depends on the processor.
 struct Wide {
   double high;
   double low;
@@ -37,7 +37,7 @@ inline Wide ExactSum(double a, double b) {
   const double second = sum - a;
   return {sum, (a - (sum - second)) + (b - second)};
 }
-// Splits a number into two whose products are exact.
+// Splits a number into two parts. Products of such parts are exact.
 inline Wide Split(double a) {
   const double scaled = a * (0x1p27 + 1);
   const double high = scaled - (scaled - a);
@@ -64,7 +64,7 @@ inline Wide operator/(Wide a, double b) {
   return OrderedSum(quotient, ((a.high - product.high) - product.low + a.low) / b);
 }
 
-// exp(i angle).
+// exp(i * angle).
 struct WideRoot {
   Wide cosine;
   Wide sine;
@@ -73,9 +73,9 @@ inline WideRoot operator*(const WideRoot& a, const WideRoot& b) {
   return {a.cosine * b.cosine + -(a.sine * b.sine), a.cosine * b.sine + a.sine * b.cosine};
 }
 
-// REQUIRES: 0 <= angle <= 2
+// Returns exp(i * angle). REQUIRES: 0 <= angle <= 2
 WideRoot RootOfAngle(Wide angle) {
-  // The terms angle^k / k! of the exponential series, until they no longer count.
+  // Adds the terms angle^k / k! of the exponential series until they are negligible.
   WideRoot root = {{1, 0}, {0, 0}};
   Wide term = {1, 0};
   for (int k = 1; term.high > 0x1p-110 * angle.high; ++k) {
@@ -86,8 +86,9 @@ WideRoot RootOfAngle(Wide angle) {
   return root;
 }
 
-// Returns the roots of unity exp(-2 pi i k / n), rounded to double. They are products of entries of
-// two tables, at angles of at most an eighth of the circle: multiples of a right angle are exact.
+// Returns the roots of unity exp(-2 pi i k / n), rounded to double. Each root is a product of
+// entries of two tables for angles up to an eighth of the circle. Multiples of a right angle are
+// exact.
 absl::StatusOr<Tensor> Roots(const RunContext& run, int64_t n) {
   GRADFLOW_ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(*run.allocator, DT_COMPLEX128, {n}));
   complex128* roots = static_cast<complex128*>(tensor.raw_data());
@@ -95,7 +96,8 @@ absl::StatusOr<Tensor> Roots(const RunContext& run, int64_t n) {
   int bits = 0;
   while ((int64_t{1} << 2 * bits) < n) ++bits;
   const int64_t size = int64_t{1} << bits;
-  // Entry i of `low` is at i / n of a right angle, entry i of `high` at i * size / n.
+  // Entry i of `low` is at i / n of a right angle, and entry i of `high` at i * size / n of a right
+  // angle.
   std::vector<WideRoot> low(size, WideRoot{{1, 0}, {0, 0}});
   std::vector<WideRoot> high(n / 2 / size + 1, low[0]);
   const WideRoot unit = RootOfAngle(kRightAngle / static_cast<double>(n));
@@ -103,7 +105,7 @@ absl::StatusOr<Tensor> Roots(const RunContext& run, int64_t n) {
   const WideRoot step = low[size - 1] * unit;
   for (size_t i = 1; i < high.size(); ++i) high[i] = high[i - 1] * step;
   const auto set_roots = [&](int64_t k) {
-    // The angle in right angles is quadrant + rest / n.
+    // In units of a right angle, the angle is quadrant + rest / n.
     const int64_t quadrant = 4 * k / n;
     const int64_t rest = 4 * k - quadrant * n;
     const int64_t near = 2 * rest <= n ? rest : n - rest;
@@ -111,7 +113,7 @@ absl::StatusOr<Tensor> Roots(const RunContext& run, int64_t n) {
     double cosine = value.cosine.high;
     double sine = value.sine.high;
     if (near != rest) std::swap(cosine, sine);
-    // At most two right angles.
+    // The angle is at most two right angles.
     roots[k] = quadrant == 0   ? complex128(cosine, -sine)
                : quadrant == 1 ? complex128(-sine, -cosine)
                                : complex128(-cosine, sine);
@@ -123,7 +125,8 @@ absl::StatusOr<Tensor> Roots(const RunContext& run, int64_t n) {
   return tensor;
 }
 
-// Returns the factors up to kLargestFactor of *n, and divides *n by them.
+// Returns the prime factors of *n up to kLargestFactor, with 4 for two twos, and divides *n by
+// them.
 std::vector<int> TakeFactors(int64_t* n) {
   std::vector<int> factors;
   for (const int factor : {4, 2, 3, 5, 7, 11, kLargestFactor}) {
@@ -135,8 +138,8 @@ std::vector<int> TakeFactors(int64_t* n) {
   return factors;
 }
 
-// Replaces r elements by their transform, for any r. `step` is the distance of the roots of unity
-// of order r.
+// Replaces r elements by their transform. r may be any number. `step` is the distance between the
+// roots of unity of order r.
 inline void SmallTransform(int r, const complex128* roots, int64_t step, complex128* a) {
   switch (r) {
     case 2: {
@@ -157,7 +160,7 @@ inline void SmallTransform(int r, const complex128* roots, int64_t step, complex
       return;
     }
     default: {
-      // For odd r, pairs of elements with the same cosine and opposite sines.
+      // For odd r, elements form pairs with the same cosine and opposite sines.
       complex128 sums[kLargestFactor / 2 + 1];
       complex128 differences[kLargestFactor / 2 + 1];
       const int half = r / 2;
@@ -186,13 +189,13 @@ inline void SmallTransform(int r, const complex128* roots, int64_t step, complex
   }
 }
 
-// One factor r of Stockham's algorithm: x is seen as [r, m, s], and y as [m, r, s]. `step` is the
-// distance of the roots of unity of order r m.
+// One factor r of Stockham's algorithm. x is viewed as [r, m, s], and y as [m, r, s]. `step` is the
+// distance between the roots of unity of order r m.
 template <int kFactor>
 void Stage(const RunContext& run, int factor, int64_t m, int64_t s, int64_t step,
            const complex128* roots, const complex128* x, complex128* y) {
   const int r = kFactor == 0 ? factor : kFactor;
-  // Elements between looks at the clock.
+  // The number of elements between checks for a stop of the run.
   constexpr int64_t kStep = int64_t{1} << 15;
   int64_t next_look = kStep;
   for (int64_t p = 0; p < m; ++p) {
@@ -290,7 +293,7 @@ void FourierPlan::Forward(const RunContext& run, complex128* data, complex128* s
   if (x != data) std::copy_n(x, n_, data);
 }
 
-// j k = (j^2 + k^2 - (k - j)^2) / 2 makes the transform a convolution with conjugate factors.
+// j k = (j^2 + k^2 - (k - j)^2) / 2 turns the transform into a convolution with conjugate factors.
 void FourierPlan::Convolve(const RunContext& run, complex128* data, complex128* scratch) const {
   const int64_t m = convolution_->n_;
   complex128* a = scratch;
@@ -302,7 +305,7 @@ void FourierPlan::Convolve(const RunContext& run, complex128* data, complex128* 
   std::fill(a + n_, a + m, complex128(0));
   convolution_->Forward(run, a, scratch + m);
   const complex128* chirp = static_cast<const complex128*>(chirp_.raw_data());
-  // The inverse transform is the conjugate of the transform of the conjugate, divided by m.
+  // The inverse transform is conj(Forward(conj(a))) / m.
   for (int64_t k = 0; k < m; ++k) a[k] = std::conj(Times(a[k], chirp[k]));
   convolution_->Forward(run, a, scratch + m);
   const double scale = 1 / static_cast<double>(m);

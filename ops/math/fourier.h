@@ -13,26 +13,26 @@
 
 namespace gradflow {
 
-// The constants of transforms of one length. Lengths whose prime factors are 13 at most are
-// transformed factor by factor. Others become a convolution, whose length is a power of two
-// (Bluestein's algorithm). Either takes time in proportion to n log(n).
+// The constants of transforms of one length. If all prime factors of the length are at most 13, the
+// transform processes them one after the other. Otherwise the transform is computed as a
+// convolution whose length is a power of two (Bluestein's algorithm). Both take O(n log n) time.
 //
-// Work for a run that is stopped ends early, with any result.
+// If the run is stopped, functions return early and results are unspecified.
 //
-// Thread-safe once made.
+// Thread-safe after construction.
 class FourierPlan {
  public:
-  // Allocates the constants by the allocator of `run`. REQUIRES: n > 0
+  // Allocates the constants with the allocator of `run`. REQUIRES: n > 0
   static absl::StatusOr<FourierPlan> Make(const RunContext& run, int64_t n);
 
   int64_t n() const { return n_; }
-  // The number of elements of memory that Transform uses.
+  // The number of elements of scratch memory that Transform() uses.
   int64_t scratch_size() const { return convolution_ == nullptr ? n_ : 2 * convolution_->n_; }
-  // Returns a number that the time of a transform is in proportion to.
+  // Returns a number that is proportional to the time of a transform.
   double Operations() const;
 
-  // Replaces data[n] by its transform, the sum over j of data[j] * exp(-2 pi i j k / n); or, if
-  // `inverse`, by the inverse transform, with the sign reversed and divided by n.
+  // Replaces data[n] by its transform, the sum over j of data[j] * exp(-2 pi i j k / n). If
+  // `inverse` is true, the sign of the exponent is reversed and the result is divided by n.
   void Transform(const RunContext& run, bool inverse, complex128* data, complex128* scratch) const;
 
  private:
@@ -43,13 +43,13 @@ class FourierPlan {
   void Convolve(const RunContext& run, complex128* data, complex128* scratch) const;
 
   int64_t n_ = 1;
-  // Prime factors up to 13, and 4 for two twos.
+  // Prime factors up to 13. Two factors 2 are combined to 4.
   std::vector<int> factors_;
-  // exp(-2 pi i k / n) for k < n. Of 2 n instead for Bluestein's algorithm, whose factors are
-  // exp(-pi i k^2 / n).
+  // exp(-2 pi i k / n) for k < n. Bluestein's algorithm needs factors exp(-pi i k^2 / n), so it
+  // uses 2 n instead of n.
   Tensor roots_;
-  // Bluestein's algorithm: transforms of the length of the convolution, and the transform of its
-  // second operand. Null otherwise.
+  // For Bluestein's algorithm: the transforms of the convolution's length, and the transform of the
+  // second operand of the convolution. Otherwise null.
   std::shared_ptr<const FourierPlan> convolution_;
   Tensor chirp_;
 };

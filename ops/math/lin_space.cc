@@ -51,7 +51,7 @@ absl::Status LinSpace(KernelContext& ctx) {
       for (int64_t i = begin; i < end; ++i) {
         values[i] = static_cast<T>(start + step * static_cast<C>(i));
       }
-      // Exactly, without the rounding of the step.
+      // The last value is exactly `stop`, without the rounding error of the steps.
       if (end == num && num > 1) values[num - 1] = static_cast<T>(stop);
     });
   });
@@ -73,11 +73,11 @@ void Register(Registry& registry) {
       .Doc(R"(Returns numbers at equal distances from `start` to `stop`.
 
 Element i is `start + i * (stop - start) / (num - 1)`, computed in the element type (half and
-bfloat16 in float). The last is `stop`, or `start` if it is the only one.
+bfloat16 in float). The last number is `stop`. If there is only one number, it is `start`.
 
 start: A scalar: the first number.
 stop: A scalar: the last number.
-num: A scalar: how many numbers, at least 1.
+num: A scalar: the number of numbers, at least 1.
 output: A vector of `num` numbers.
 T: The type of the numbers.
 Tidx: The type of `num`.)");

@@ -1,7 +1,7 @@
 // LogicalAnd, LogicalOr and LogicalNot.
 //
-// Bools are read as bytes, where every nonzero value is true: reading a bool other than 0 and 1,
-// which may have been fed, is undefined behavior.
+// Bools are read as bytes, and every nonzero value is true. A fed bool may be neither 0 nor 1, and
+// reading such a bool is undefined behavior.
 #include <cstdint>
 
 #include "absl/strings/substitute.h"

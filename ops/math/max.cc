@@ -13,8 +13,8 @@
 namespace gradflow::max {
 namespace {
 
-// Uses operators without branches, so that the compiler vectorizes. An accumulator that is NaN
-// stays NaN, as it compares false.
+// Uses operators without branches, so that the compiler vectorizes. A NaN accumulator stays NaN,
+// because comparisons with NaN are false.
 template <typename T>
 struct MaxPolicy {
   using Element = T;
@@ -44,7 +44,7 @@ constexpr char kTypes[] =
     "bfloat16, uint16, half, uint32, uint64, "
     "qint8, quint8, qint32, qint16, quint16}";
 
-// The Reducer of a policy. Contiguous floats are compared by vectors, with kRows.
+// The Reducer of a policy. kRows compares contiguous floats with vectors.
 template <template <typename> class Policy,
           void (*kRows)(const float*, int64_t, int64_t, int64_t, float*)>
 Reducer MakeExtremum(DataType dtype) {

@@ -7,7 +7,7 @@
 namespace gradflow::maximum {
 namespace {
 
-// Propagates NaN: x if x is NaN, and y if y is NaN, as NaN compares false. Uses operators without
+// Propagates NaN from x and y, because comparisons with NaN are false. Uses operators without
 // branches, so that the compiler vectorizes.
 struct Larger {
   template <typename T>
@@ -39,7 +39,7 @@ void Register(Registry& registry) {
         .Doc(absl::Substitute(R"(Returns the $0 of x and y element-wise.
 
 The inputs are broadcast to one shape as NumPy does. If either element is NaN, the result is NaN.
-For zeros of different sign, the result is the one in `y`.
+For zeros of different sign, the result is the zero in `y`.
 
 x: A tensor.
 y: A tensor of the same type.

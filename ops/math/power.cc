@@ -1,4 +1,4 @@
-// Functions of two numbers: Pow, Atan2, Xlogy, Xlog1py and NextAfter.
+// Functions of two arguments: Pow, Atan2, Xlogy, Xlog1py and NextAfter.
 #include <atomic>
 #include <cmath>
 #include <complex>
@@ -29,7 +29,7 @@ void RealLoop(const void* const* x, const int64_t* strides, void* out, int64_t n
   });
 }
 
-// Sets each element to x * f(y), or 0 where x is 0.
+// Sets each element to x * f(y), or to 0 if x is 0.
 template <typename T, Elementary kFunction>
 void TimesFunctionLoop(const void* const* x, const int64_t* strides, void* out, int64_t n) {
   ForEachChunk<T, T, 2>(x, strides, out, n, [&](const T* const* a, T* result, int64_t count) {
@@ -69,7 +69,7 @@ struct TimesLog1p {
   }
 };
 
-// The power of an integer, which wraps around. The exponent is not negative.
+// The power of integers, which wraps around. REQUIRES: the exponent is not negative
 struct IntegerPower {
   static constexpr double kNanoseconds = 10;
   template <typename T>
@@ -109,7 +109,7 @@ void NextAfterLoop(const void* const* x, const int64_t* strides, void* out, int6
                             n);
 }
 
-// Registers the kernels of real numbers; those of half and bfloat16 too if kHalf.
+// Registers kernels for real types. Includes half and bfloat16 if `with_halves` is true.
 template <ElementwiseLoop kFloatLoop, ElementwiseLoop kDoubleLoop>
 void RegisterReal(Registry& registry, absl::string_view op, bool with_halves = true) {
   DataTypeVector floats = {DT_FLOAT};
@@ -160,13 +160,13 @@ void Register(Registry& registry) {
   constexpr absl::string_view kLogTypes =
       "T: {half, bfloat16, float, double, complex64, complex128}";
   Define(registry, "Xlogy", kLogTypes, "Returns x * log(y) element-wise, and 0 where x is 0.",
-         "The 0 is x, whatever y is.");
+         "The 0 has the sign of x, even if y is 0 or NaN.");
   RegisterReal<TimesFunctionLoop<float, Elementary::kLog>,
                TimesFunctionLoop<double, Elementary::kLog>>(registry, "Xlogy");
   RegisterBinaryKernels<TimesLog, OwnType>(registry, "Xlogy", ComplexTypes());
 
   Define(registry, "Xlog1py", kLogTypes, "Returns x * log(1 + y) element-wise, and 0 where x is 0.",
-         "The 0 is x, whatever y is.");
+         "The 0 has the sign of x, even if y is 0 or NaN.");
   RegisterReal<TimesFunctionLoop<float, Elementary::kLog1p>,
                TimesFunctionLoop<double, Elementary::kLog1p>>(registry, "Xlog1py");
   RegisterBinaryKernels<TimesLog1p, OwnType>(registry, "Xlog1py", ComplexTypes());
@@ -199,8 +199,8 @@ T: The type of the inputs and the output.)");
       .Shape(BroadcastBinaryShape)
       .Doc(R"(Returns the next number of the type after x1 towards x2 element-wise.
 
-Equal numbers result in x2; NaN in either input in NaN. The inputs are broadcast to one shape as
-NumPy does.
+The result is x2 if the numbers are equal, and NaN if either number is NaN. The inputs are broadcast
+to one shape as NumPy does.
 
 x1: A tensor.
 x2: A tensor of the same type.

@@ -10,7 +10,7 @@
 namespace gradflow::prod {
 namespace {
 
-// Any byte but 0 is true.
+// Every byte except 0 is true.
 struct AllPolicy {
   using Element = uint8_t;
   using Accumulator = uint8_t;

@@ -38,19 +38,19 @@ absl::StatusOr<int64_t> RangeSize(T start, T limit, T delta) {
   }
   int64_t size = -1;
   if constexpr (std::is_integral_v<T>) {
-    // Unsigned: neither the distance nor the negation of the smallest delta overflows.
+    // Unsigned arithmetic: neither the distance nor the negation of the smallest delta overflows.
     const auto a = static_cast<uint64_t>(start);
     const auto b = static_cast<uint64_t>(limit);
     const auto step = static_cast<uint64_t>(delta);
     const uint64_t distance = forward ? b - a : a - b;
     const uint64_t stride = forward ? step : -step;
-    // Negative if it exceeds the maximum of int64.
+    // Negative if the size exceeds the maximum of int64.
     size = static_cast<int64_t>(distance / stride + (distance % stride != 0));
   } else {
-    // Rounds every step to the type: 0.3f / 0.1f must be exactly 3, unlike the exact quotient of
-    // these floats.
+    // Rounds the quotient to T: 0.3f / 0.1f must be exactly 3, but the exact quotient of these two
+    // floats is not 3.
     const double steps = std::ceil(std::abs(double{T(T(limit - start) / delta)}));
-    // Sizes from 2^63 on are too large.
+    // Sizes of 2^63 and above are too large.
     if (steps < 9223372036854775808.0) size = static_cast<int64_t>(steps);
   }
   if (size < 0) {
@@ -98,11 +98,11 @@ absl::Status Range(KernelContext& ctx) {
   ParallelFor(ctx, size, BlockSizeForCost(0.5), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       if constexpr (std::is_integral_v<T>) {
-        // Unsigned: intermediate results wrap around.
+        // Unsigned arithmetic: intermediate results wrap around.
         values[i] = static_cast<T>(static_cast<uint64_t>(start) +
                                    static_cast<uint64_t>(i) * static_cast<uint64_t>(delta));
       } else {
-        // A product: repeated addition would accumulate rounding errors.
+        // Multiplies, because repeated addition would accumulate rounding errors.
         values[i] = T(start + static_cast<ComputeType<T>>(i) * delta);
       }
     }

@@ -1,4 +1,4 @@
-// The reductions by element type, for the families that reduce: along axes, and by segment.
+// Reductions by element type, for ops that reduce along axes or by segment.
 #ifndef GRADFLOW_OPS_MATH_REDUCERS_H_
 #define GRADFLOW_OPS_MATH_REDUCERS_H_
 
@@ -7,11 +7,11 @@
 
 namespace gradflow {
 
-// REQUIRES (first three): `dtype` is one of NumberTypes()
+// REQUIRES (for the first three): `dtype` is one of NumberTypes()
 Reducer SumReducer(DataType dtype);
 Reducer MeanReducer(DataType dtype);
 Reducer ProdReducer(DataType dtype);
-// REQUIRES (both): `dtype` is one of RealTypes()
+// REQUIRES (for both): `dtype` is one of RealTypes()
 Reducer MaxReducer(DataType dtype);
 Reducer MinReducer(DataType dtype);
 // The sum divided by the square root of the number of elements.

@@ -12,19 +12,19 @@
 namespace gradflow {
 namespace {
 
-// Maximum number of accumulators of a tile. They fit in the L1 cache.
+// The maximum number of accumulators of a tile. They fit in the L1 cache.
 constexpr int64_t kMaxLanes = 1024;
-// Narrower rows are folded: several are processed as one wide row.
+// Narrower rows are folded: several rows are processed as one wide row.
 constexpr int64_t kWideRow = 64;
-// Maximum number of elements of a run for which folding does not pay off.
+// The maximum length of runs that are treated as columns instead of being reduced one at a time.
 constexpr int64_t kShortRun = 32;
-// A reduction with fewer than kEnoughTasks tiles also splits its rows, into at most kMaxBlocks
+// If a reduction has fewer than kEnoughTasks tiles, its rows are split into at most kMaxBlocks
 // blocks of at least kMinBlockElements elements.
 constexpr int64_t kEnoughTasks = 64;
 constexpr int64_t kMinBlockElements = 1 << 17;
 constexpr int64_t kMaxBlocks = 256;
 
-// A dimension of the simplified input, with its stride in elements.
+// A dimension of the simplified input. The stride is in elements.
 struct Dim {
   int64_t size;
   int64_t stride;
@@ -47,20 +47,20 @@ int64_t Product(const Dims& dims) {
   return product;
 }
 
-// The input as kept and reduced dimensions, in any order, around a run of rows of `width` elements,
-// which is reduced to one row. Adjacent dimensions of the input that are all kept or all reduced
-// are merged.
-struct Layout {
+// The simplified input. Its innermost part is a run of `run` rows of `width` elements, which is
+// reduced to one row. The outer dimensions are in `kept` or in `reduced`. Adjacent dimensions of
+// the input are merged if all of them are kept or all of them are reduced.
+struct ReductionLayout {
   Dims kept;
   Dims reduced;
   int64_t run = 1;
   int64_t width = 1;
-  // Strides between rows, and between the elements of a row.
+  // The stride between rows, and between the elements of a row.
   int64_t row_stride = 1;
   int64_t stride = 1;
 };
 
-Layout MakeLayout(const TensorShape& shape, const std::vector<bool>& reduced, int parts) {
+ReductionLayout MakeLayout(const TensorShape& shape, const std::vector<bool>& reduced, int parts) {
   absl::InlinedVector<std::pair<int64_t, bool>, 4> merged;
   const auto add = [&](int64_t size, bool is_reduced) {
     if (size == 1) return;
@@ -72,7 +72,7 @@ Layout MakeLayout(const TensorShape& shape, const std::vector<bool>& reduced, in
   };
   for (int d = 0; d < shape.dims(); ++d) add(shape.dim_size(d), reduced[d]);
   add(parts, false);
-  Layout layout;
+  ReductionLayout layout;
   if (!merged.empty() && !merged.back().second) {
     layout.width = merged.back().first;
     merged.pop_back();
@@ -90,7 +90,8 @@ Layout MakeLayout(const TensorShape& shape, const std::vector<bool>& reduced, in
   }
   layout.row_stride = layout.width;
   if (layout.width == 1 && layout.run <= kShortRun && !layout.kept.empty()) {
-    // Short runs, each reduced to one element: treats them as columns, to process many at a time.
+    // Each short run is reduced to one element. Treating the runs as columns processes many at a
+    // time.
     layout.width = layout.kept.back().size;
     layout.stride = layout.run;
     layout.kept.pop_back();
@@ -98,12 +99,12 @@ Layout MakeLayout(const TensorShape& shape, const std::vector<bool>& reduced, in
   return layout;
 }
 
-// One reduction with a non-empty result. Each result, a row of `width` elements, is computed in
-// tiles of columns. If there are too few tiles for many threads, the rows that are reduced to it
-// are split into blocks, too.
+// A reduction whose result is not empty. Each result is a row of `width` elements, which is
+// computed in tiles of columns. If there are too few tiles to keep the threads busy, the rows to
+// reduce are also split into blocks.
 class Reduction {
  public:
-  Reduction(const Reducer& reducer, Layout layout, int64_t count, const void* x, void* out)
+  Reduction(const Reducer& reducer, ReductionLayout layout, int64_t count, const void* x, void* out)
       : reducer_(reducer),
         layout_(std::move(layout)),
         count_(count),
@@ -136,8 +137,8 @@ class Reduction {
       });
       return absl::OkStatus();
     }
-    // The accumulators of the blocks, ordered by tile. There are fewer than elements, so the
-    // product does not overflow.
+    // The accumulators of the blocks, ordered by tile. There are fewer accumulators than input
+    // elements, so the product does not overflow.
     const int64_t stride = tile_ * reducer_.accumulator_size;
     Tensor partial;
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_UINT8, {tiles_ * blocks_ * stride}, &partial));
@@ -168,7 +169,7 @@ class Reduction {
   int64_t FirstColumn(int64_t tile) const { return tile % TilesPerResult() * tile_; }
   int64_t Columns(int64_t tile) const { return std::min(tile_, layout_.width - FirstColumn(tile)); }
 
-  // Accumulates the rows of a block, for the columns of a tile.
+  // Accumulates the rows of a block for the columns of a tile.
   void Accumulate(int64_t tile, int64_t block, char* accumulators) const {
     const int64_t width = layout_.width;
     const int64_t columns = Columns(tile);
@@ -185,7 +186,7 @@ class Reduction {
       if (fold_ == 1) {
         reducer_.add(x, rows, layout_.row_stride, columns, layout_.stride, accumulators);
       } else {
-        // The tile has all columns, so the rows are contiguous.
+        // The tile has all columns, so its rows are contiguous.
         const int64_t wide = fold_ * width;
         reducer_.add(x, rows / fold_, wide, wide, 1, accumulators);
         if (const int64_t rest = rows % fold_ * width; rest > 0) {
@@ -195,7 +196,8 @@ class Reduction {
       }
       row += rows;
     }
-    // Merges the rows of the wide row: repeatedly the second half into the first.
+    // Merges the folded rows of the wide row: repeatedly merges the second half into the first
+    // half.
     for (int64_t fold = fold_; fold > 1;) {
       const int64_t half = (fold + 1) / 2;
       reducer_.merge(accumulators + half * width * reducer_.accumulator_size, (fold - half) * width,
@@ -210,20 +212,21 @@ class Reduction {
   }
 
   const Reducer& reducer_;
-  const Layout layout_;
-  // Number of elements reduced to each result.
+  const ReductionLayout layout_;
+  // The number of input elements that each output element combines.
   const int64_t count_;
   const char* const x_;
   char* const out_;
-  // Number of rows of `width` elements in the output, and in the input for each of those.
+  // The number of rows of `width` elements in the output, and the number of input rows for each of
+  // them.
   const int64_t results_;
   const int64_t rows_;
-  // Number of rows folded into one wide row.
+  // The number of rows that are folded into one wide row.
   int64_t fold_;
-  // Columns per tile, and the number of tiles.
+  // The number of columns of a tile, and the number of tiles.
   int64_t tile_;
   int64_t tiles_;
-  // Rows per block, and the number of blocks per tile.
+  // The number of rows of a block, and the number of blocks of a tile.
   int64_t block_rows_;
   int64_t blocks_;
 };
@@ -246,7 +249,7 @@ absl::Status Reduce(KernelContext& ctx, const Reducer& reducer, bool keep_dims) 
   GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Make(dims));
   const int64_t results = shape.num_elements();
   if (results == input.NumElements() && reducer.keeps_one) {
-    // Each result reduces one element and equals it.
+    // Each result reduces a single element and equals this element.
     GRADFLOW_ASSIGN_OR_RETURN(Tensor same, input.Reshaped(shape));
     ctx.set_output(0, std::move(same));
     return absl::OkStatus();
@@ -260,11 +263,11 @@ absl::Status ReduceTensor(KernelContext& ctx, const Reducer& reducer, const Tens
                           const std::vector<bool>& reduced, Tensor* output) {
   const int64_t results = output->NumElements();
   if (results == 0) return absl::OkStatus();
-  Layout layout;
+  ReductionLayout layout;
   if (input.NumElements() > 0) {
     layout = MakeLayout(input.shape(), reduced, reducer.parts);
   } else {
-    // Each result reduces no elements.
+    // Each result reduces zero elements.
     layout.run = 0;
     layout.width = results * reducer.parts;
   }

@@ -1,9 +1,9 @@
-// Reductions along axes, for ops such as Sum. Their inputs are a tensor and the axes; the attribute
-// keep_dims retains reduced axes with size 1.
+// Reductions along axes, for ops such as Sum. Their inputs are a tensor and the axes. The attribute
+// keep_dims keeps reduced axes with size 1.
 //
-// An op defines a Policy, its operations on elements of one type; the rest is not templated. The
-// order in which elements are combined depends on the shape alone, so that results have the same
-// bits on any number of threads and any machine.
+// An op defines a Policy: the operations on elements of one type. Everything else is independent of
+// the type. The order of combining elements depends only on the shape, so results have the same
+// bits for any number of threads and on any machine.
 #ifndef GRADFLOW_OPS_MATH_REDUCTION_H_
 #define GRADFLOW_OPS_MATH_REDUCTION_H_
 
@@ -20,40 +20,40 @@
 
 namespace gradflow {
 
-// A Policy as functions on arrays. An accumulator holds the combination of the elements added to
-// it.
+// A Policy as functions on arrays. An accumulator holds the combination of the elements that were
+// added to it.
 struct Reducer {
-  // Maximum of accumulator_size, in bytes.
+  // The maximum of accumulator_size, in bytes.
   static constexpr size_t kMaxAccumulatorSize = 16;
 
   size_t element_size;
   size_t accumulator_size;
-  // The number of parts of an element, which are reduced independently: 2 for complex numbers.
+  // The number of parts of an element that are reduced independently: 2 for complex numbers.
   int parts;
   // Initializes n accumulators.
   void (*clear)(int64_t n, void* accumulators);
-  // Adds x[r * row_stride + j * stride] to accumulator j, for each r in [0, rows) in order and each
+  // Adds x[r * row_stride + j * stride] to accumulator j for all r in [0, rows), in order, and all
   // j in [0, n).
   void (*add)(const void* x, int64_t rows, int64_t row_stride, int64_t n, int64_t stride,
               void* accumulators);
-  // Combines accumulator j of `from` into accumulator j, for each j in [0, n).
+  // Combines accumulator j of `from` into accumulator j for all j in [0, n).
   void (*merge)(const void* from, int64_t n, void* accumulators);
-  // Sets out[j] to the result of accumulator j, to which `count` elements were added.
+  // Sets out[j] to the result of accumulator j, which combines `count` elements.
   void (*finish)(const void* accumulators, int64_t count, int64_t n, void* out);
-  // True if the reduction of one element is that element.
+  // True if the reduction of a single element equals the element.
   bool keeps_one = true;
 };
 
-// Sets output 0 to input 0 reduced over the axes in input 1.
+// Sets output 0 to input 0 reduced over the axes of input 1.
 absl::Status Reduce(KernelContext& ctx, const Reducer& reducer, bool keep_dims);
-// Sets `output` to `input` reduced over each dimension d with reduced[d].
-// REQUIRES: `output` has the type of `input`, and its other dimensions
+// Sets `output` to `input` reduced over all dimensions d with reduced[d] == true.
+// REQUIRES: `output` has the type of `input` and its remaining dimensions
 absl::Status ReduceTensor(KernelContext& ctx, const Reducer& reducer, const Tensor& input,
                           const std::vector<bool>& reduced, Tensor* output);
 
 namespace internal {
 
-// Bytes that are prefetched ahead of their use. Hardware prefetchers stop at the end of a page.
+// The prefetch distance in bytes. Hardware prefetchers stop at the end of a page.
 inline constexpr int64_t kPrefetchBytes = 2048;
 
 // Prefetches n elements.
@@ -65,11 +65,11 @@ inline void Prefetch(const Element* x, int64_t n) {
   }
 }
 
-// Adds four rows at a time, to load and store the accumulators once per four rows.
+// Adds four rows at a time, so that accumulators are loaded and stored once per four rows.
 template <typename Policy, typename Element, typename Accumulator>
 inline void AddRows(const Element* x, int64_t rows, int64_t row_stride, int64_t n, int64_t stride,
                     Accumulator* accumulators) {
-  // The rows that begin this far ahead are prefetched.
+  // The distance in rows of prefetches.
   int64_t ahead = rows;
   if (stride == 1 && rows >= 8) {
     const int64_t row_bytes = std::max<int64_t>(1, n * static_cast<int64_t>(sizeof(Element)));
@@ -102,13 +102,13 @@ void AddContiguousRows(const typename Policy::Element* x, int64_t rows, int64_t 
 
 }  // namespace internal
 
-// Returns the Reducer of a Policy, which defines
-//   using Element, using Accumulator   (for a part, if elements have several)
+// Returns the Reducer of a Policy. The Policy defines
+//   using Element, using Accumulator   (of a part, if elements have several parts)
 //   static Accumulator Nothing();
 //   static void Add(Element x, Accumulator* a);
 //   static void Merge(const Accumulator& from, Accumulator* a);
 //   static Element Finish(const Accumulator& a, int64_t count);
-// Rows of contiguous elements are added by kRows, which may use vectors.
+// kRows adds rows of contiguous elements, and may use vectors.
 template <typename Policy, auto kRows = internal::AddContiguousRows<Policy>>
 constexpr Reducer MakeReducer(int parts = 1) {
   using Element = typename Policy::Element;
@@ -143,7 +143,7 @@ constexpr Reducer MakeReducer(int parts = 1) {
           }};
 }
 
-// Make returns the Reducer for elements of a type.
+// Make returns the Reducer for an element type.
 template <Reducer (*Make)(DataType)>
 class ReductionKernel final : public OpKernel {
  public:
@@ -161,7 +161,7 @@ class ReductionKernel final : public OpKernel {
 };
 
 // Registers the definition of a reduction op. `alias` may be empty. `types` is the set of allowed
-// values of T, in the syntax of specs; if empty, the op reduces bool.
+// types T, in the syntax of specs. If `types` is empty, the op reduces bool.
 void RegisterReductionOp(Registry& registry, absl::string_view op, absl::string_view alias,
                          absl::string_view types, absl::string_view doc);
 

@@ -41,7 +41,7 @@ absl::Status RollShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// The dimensions of a tensor that are rolled.
+// The dimensions that are rolled.
 struct Rolled {
   // Sizes, shifts in (0, size), and row-major strides.
   DimVector dims;
@@ -61,7 +61,8 @@ Rolled MakeRolled(const TensorShape& shape, const DimVector& shifts) {
   return rolled;
 }
 
-// Copies rows: runs of the last rolled dimension with the dimensions after it, each in two parts.
+// Copies rows. A row consists of the last rolled dimension and all dimensions after it, and is
+// copied in two parts.
 template <typename E>
 void CopyRolled(const RunContext& run, const Rolled& rolled, const Tensor& input, Tensor* output) {
   const E* from = static_cast<const E*>(input.raw_data());
@@ -97,7 +98,7 @@ absl::Status Roll(KernelContext& ctx) {
     GRADFLOW_ASSIGN_OR_RETURN(const int d, CanonicalAxis("axis", axes[i], input.dims()));
     const int64_t size = input.dim_size(d);
     if (size == 0) continue;
-    // Both are in [0, size), and their sum without the modulus may overflow.
+    // Both shifts are in [0, size). Adding them before the modulus may overflow.
     const int64_t amount = (amounts[i] % size + size) % size;
     shifts[d] = shifts[d] >= size - amount ? shifts[d] - (size - amount) : shifts[d] + amount;
   }
@@ -133,15 +134,15 @@ void Register(Registry& registry) {
 Elements that pass the end of a dimension come back at its beginning.
 
 input: A tensor of at least one dimension.
-shift: A scalar or vector: by how many positions to shift, towards larger indices; towards smaller
-  ones if negative.
+shift: A scalar or vector: by how many positions to shift, towards larger indices, or towards
+  smaller indices if negative.
 axis: A scalar or vector of the same shape: the dimension of each shift. Negative values count from
   the end. Shifts of a dimension that is named several times are added.
 output: The shifted tensor: element i + shift is element i of `input`.
 T: The type of `input`.
 Tshift: The type of `shift`.
 Taxis: The type of `axis`.)");
-  registry.Kernel("Roll", MakeFunctionKernel<Roll>);
+  registry.Kernel("Roll", MakeFunctionKernel<Roll>).Types("T", AllDataTypes());
 }
 
 }  // namespace gradflow::roll

@@ -12,9 +12,9 @@ namespace {
 using Doubles = hn::ScalableTag<double>;
 using OneDouble = hn::CappedTag<double, 1>;
 
-// Bytes that are prefetched ahead of their use: hardware prefetchers stop at the end of a page.
+// The prefetch distance in bytes. Hardware prefetchers stop at the end of a page.
 constexpr int64_t kAheadBytes = 4096;
-// Rows that a pass over some of their columns leaves in the L1 cache for the next.
+// The number of rows that stay in the L1 cache between passes over some of their columns.
 constexpr int64_t kRowsPerPass = 32;
 
 template <class D>
@@ -22,7 +22,7 @@ HWY_INLINE V<D> Widened(D d, const float* x) {
   return hn::PromoteTo(d, hn::LoadU(hn::Rebind<float, D>(), x));
 }
 
-// Operations that accumulate rows: the vectors of accumulators, and what an element does to one.
+// The operations that accumulate rows: the vector types of accumulators, and how to add an element.
 struct SumOf {
   using Many = Doubles;
   using One = OneDouble;
@@ -31,7 +31,7 @@ struct SumOf {
     return sum + Widened(d, x);
   }
 };
-// NaN takes the place of what was before, and only NaN takes the place of NaN.
+// NaN replaces any accumulator, and only NaN replaces NaN.
 template <bool kMax>
 struct ExtremumOf {
   using Many = hn::ScalableTag<float>;
@@ -44,7 +44,7 @@ struct ExtremumOf {
   }
 };
 
-// Columns [j, j + kVectors vectors), with the accumulators in registers over all rows.
+// Reduces the columns [j, j + kVectors vectors). Accumulators stay in registers for all rows.
 template <class Op, int kVectors, class D>
 HWY_INLINE void ReduceColumns(D d, const float* x, int64_t rows, int64_t row_stride,
                               hn::TFromD<D>* to) {
@@ -60,20 +60,20 @@ HWY_INLINE void ReduceColumns(D d, const float* x, int64_t rows, int64_t row_str
   for (int v = 0; v < kVectors; ++v) hn::StoreU(a[v], d, to + v * lanes);
 }
 
-// Rows of few columns, which follow each other: the accumulators stay in registers.
+// Reduces contiguous rows with few columns. Accumulators stay in registers.
 template <class Op, typename T>
 HWY_INLINE void ReduceNarrowRows(const float* x, int64_t rows, int64_t row_stride, int64_t n,
                                  T* to) {
   const typename Op::Many d;
   const typename Op::One one;
-  // 64 columns of AVX-512.
+  // 64 columns with AVX-512.
   constexpr int kVectors = 64 / (64 / sizeof(T));
   const auto wide = static_cast<int64_t>(kVectors * hn::Lanes(d));
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   while (rows > 0) {
     const int64_t some = rows < kRowsPerPass ? rows : kRowsPerPass;
-    // One load brings a line of 64 bytes. What follows the last rows is often reduced next, and
-    // addresses beyond the input have no effect.
+    // One load brings a cache line. The elements after the last rows are often reduced next.
+    // Prefetches beyond the input have no effect.
     const auto* next = reinterpret_cast<const char*>(x + some * row_stride);
     const int64_t bytes = some * row_stride * static_cast<int64_t>(sizeof(float));
     for (int64_t at = 0; at < bytes && at < kAheadBytes; at += 64) hwy::Prefetch(next + at);
@@ -96,7 +96,7 @@ HWY_INLINE void AccumulateRows(D d, const float* x, int64_t row_stride, hn::TFro
   hn::StoreU(a, d, to);
 }
 
-// Several rows at a time, to load and store the accumulators once for them.
+// Reduces several rows at a time, so that accumulators are loaded and stored once for them.
 template <class Op, int kRows, typename T>
 HWY_INLINE void ReduceSomeRows(const float* x, int64_t row_stride, int64_t n, bool fetch, T* to) {
   const typename Op::Many d;
@@ -134,8 +134,7 @@ void MinRows(const float* x, int64_t rows, int64_t row_stride, int64_t n, float*
   ReduceRows<ExtremumOf<false>>(x, rows, row_stride, n, minima);
 }
 
-// Scans kRows rows of 16 columns, a line of 64 bytes of floats, or of the only column of a D of one
-// lane.
+// Scans kRows rows of 16 columns, a cache line of floats, or of a single column if D has one lane.
 template <bool kExclusive, bool kStreams, int kRows, class D>
 HWY_INLINE void ScanSums(D d, const float* x, int64_t row_stride, double* sums, float* out) {
   constexpr int kVectors = hn::MaxLanes(D()) == 1 ? 1 : 16 / hn::MaxLanes(D());
@@ -166,8 +165,8 @@ HWY_INLINE void ScanSums(D d, const float* x, int64_t row_stride, double* sums, 
 template <bool kExclusive, bool kStreams, int kRows>
 HWY_INLINE void ScanSumOfRows(const float* x, int64_t row_stride, int64_t n, double* sums,
                               float* out) {
-  // Rows that are fetched ahead: those of a tile are far apart. Addresses beyond the last have no
-  // effect.
+  // The number of rows to prefetch ahead, because the rows of a tile are far apart. Prefetches
+  // beyond the last row have no effect.
   constexpr int64_t kAhead = 8;
   int64_t j = 0;
   if constexpr (hn::MaxLanes(Doubles()) > 1) {

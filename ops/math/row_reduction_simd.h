@@ -1,5 +1,5 @@
-// Sums, running sums, maxima and minima of rows of floats, for the best instruction set of the
-// processor. Results have the same bits on all of them.
+// Sums, running sums, maxima and minima of rows of floats, compiled for several instruction sets.
+// Results have the same bits with all of them.
 #ifndef GRADFLOW_OPS_MATH_ROW_REDUCTION_SIMD_H_
 #define GRADFLOW_OPS_MATH_ROW_REDUCTION_SIMD_H_
 
@@ -7,17 +7,17 @@
 
 namespace gradflow {
 
-// Adds x[r * row_stride + j] to sums[j], for each r in [0, rows) in order and each j in [0, n).
+// Adds x[r * row_stride + j] to sums[j] for all r in [0, rows), in order, and all j in [0, n).
 void SumRows(const float* x, int64_t rows, int64_t row_stride, int64_t n, double* sums);
-// Set maxima[j] or minima[j] to x[r * row_stride + j] where that is greater, or less, or NaN. In
+// Set maxima[j] (minima[j]) to x[r * row_stride + j] if that element is greater (less) or NaN, in
 // the same order.
 void MaxRows(const float* x, int64_t rows, int64_t row_stride, int64_t n, float* maxima);
 void MinRows(const float* x, int64_t rows, int64_t row_stride, int64_t n, float* minima);
 
-// Adds like SumRows, and sets out[r * row_stride + j] to sum j, after the addition or, if
-// `exclusive`, before. With non-temporal stores if `non_temporal`; then call StoreFence() on the
-// same thread before others read the results. `out` may be `x`. REQUIRES: if `non_temporal`, rows
-// of `out` begin at cache lines
+// Adds like SumRows. Sets out[r * row_stride + j] to sum j before the addition if `exclusive` is
+// true, otherwise after the addition. `out` may be `x`. Uses non-temporal stores if `non_temporal`
+// is true; then call StoreFence() on the same thread before other threads read the results.
+// REQUIRES: if `non_temporal` is true, the rows of `out` begin at cache lines
 void ScanSumRows(const float* x, int64_t rows, int64_t row_stride, int64_t n, bool exclusive,
                  bool non_temporal, double* sums, float* out);
 

@@ -1,8 +1,9 @@
 // Scans along an axis: Cumsum, Cumprod and CumulativeLogsumexp.
 //
-// The input is seen as [outer, n, inner] around the axis. Tiles of columns are scanned in parallel.
-// If these are few, the axis is split into blocks: the first pass reduces each block, the second
-// scans it from what precedes it. Blocks depend on the shape alone.
+// The input is viewed as [outer, n, inner] around the axis. Tiles of columns are scanned in
+// parallel. If there are few tiles, the axis is split into blocks. The first pass reduces each
+// block; the second pass scans each block, starting from the combination of the preceding blocks.
+// Blocks depend only on the shape.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -27,21 +28,22 @@
 namespace gradflow::scan {
 namespace {
 
-// Columns of a tile: rows are read in long runs, and the accumulators stay in a fast cache.
+// The number of columns of a tile. Rows are read in long runs, and the accumulators stay in a fast
+// cache.
 constexpr int64_t kTile = 512;
-// Lines along the last dimension that are scanned together, to add to one while the others' sums
-// are pending.
+// The number of lines along the last dimension that are scanned together, so that their additions
+// overlap.
 constexpr int kLines = 4;
-// Rows that are fetched ahead of their use. Addresses beyond the last have no effect.
+// The number of rows to prefetch ahead. Prefetches beyond the last row have no effect.
 constexpr int64_t kAhead = 4;
-// With fewer tiles, the axis is split into blocks, which costs a second pass.
+// With fewer tiles, the axis is split into blocks at the cost of a second pass.
 constexpr int64_t kEnoughTasks = 8;
 constexpr int64_t kMinBlockElements = 1 << 15;
 constexpr int64_t kMaxBlocks = 256;
-// Maximum size of an accumulator.
+// The maximum size of an accumulator.
 constexpr size_t kMaxAccumulatorSize = 16;
 
-// log(sum(exp(x))) as the maximum and the sum of exp(x - max), in double.
+// log(sum(exp(x))), accumulated in double as the maximum and the sum of exp(x - max).
 template <typename T>
 struct LogSumExp {
   using Element = T;
@@ -52,19 +54,19 @@ struct LogSumExp {
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
   static Accumulator Nothing() { return {-kInfinity, 0}; }
   static void Add(T x, Accumulator* a) { Merge({static_cast<double>(x), 1}, a); }
-  // A NaN, as maximum or sum, makes the sum NaN.
+  // If the maximum or the sum is NaN, the result is NaN.
   static void Merge(const Accumulator& from, Accumulator* a) {
     if (from.max > a->max) {
       *a = {from.max, a->sum * std::exp(a->max - from.max) + from.sum};
     } else if (from.max == a->max) {
-      // Also if both are infinite, for which the difference is NaN.
+      // Includes equal infinite maxima, whose difference is NaN.
       a->sum += from.sum;
     } else {
       a->sum += from.sum * std::exp(from.max - a->max);
     }
   }
   static T Finish(const Accumulator& a, int64_t) {
-    // A sum of exp(-infinity) alone counts those.
+    // If all elements are -infinity, the sum is their number, and the result is -infinity.
     return static_cast<T>(a.max == -kInfinity && a.sum == a.sum ? a.max : a.max + std::log(a.sum));
   }
 };
@@ -73,24 +75,25 @@ struct LogSumExp {
 struct Scanner {
   size_t element_size;
   size_t accumulator_size;
-  // Parts of an element, which are scanned independently: 2 for complex numbers.
+  // The number of parts of an element that are scanned independently: 2 for complex numbers.
   int parts;
   double nanoseconds;
   void (*clear)(int64_t n, void* accumulators);
-  // Adds x[r * row_stride + j * stride] to accumulator j, for each r in [0, rows) in order and each
+  // Adds x[r * row_stride + j * stride] to accumulator j for all r in [0, rows), in order, and all
   // j in [0, n).
   void (*add)(const void* x, int64_t rows, int64_t row_stride, int64_t n, int64_t stride,
               void* accumulators);
   // Adds accumulator j of `from` to accumulator j.
   void (*merge)(const void* from, int64_t n, void* accumulators);
-  // Adds like `add`, and sets out[r * row_stride + j * stride] to the result, after the addition
-  // or, if exclusive, before. May use non-temporal stores if `non_temporal`, for rows of `out` that
-  // begin at cache lines.
+  // Adds like `add`. Sets out[r * row_stride + j * stride] to the result before the addition if
+  // `exclusive` is true, otherwise after the addition. If `non_temporal` is true, rows of `out`
+  // begin at cache lines and may be written with non-temporal stores.
   void (*scan)(const void* x, int64_t rows, int64_t row_stride, int64_t n, int64_t stride,
                bool exclusive, bool non_temporal, void* accumulators, void* out);
 };
 
-// Scans `n` columns; kColumns of them in registers, unless kColumns is 0 and the stride 1.
+// Scans `n` columns. If kColumns is not 0, keeps kColumns accumulators in registers. If kColumns is
+// 0, the stride is 1.
 template <typename Policy, bool kExclusive, int kColumns>
 void ScanColumns(const typename Policy::Element* x, int64_t rows, int64_t row_stride, int64_t n,
                  int64_t stride, typename Policy::Accumulator* accumulators,
@@ -98,7 +101,7 @@ void ScanColumns(const typename Policy::Element* x, int64_t rows, int64_t row_st
   typename Policy::Accumulator registers[kColumns > 0 ? kColumns : 1];
   auto* const a = kColumns > 0 ? registers : accumulators;
   const int64_t columns = kColumns > 0 ? kColumns : n;
-  // A constant where the loop is to be vectorized.
+  // A constant in the loop that the compiler should vectorize.
   const int64_t step = kColumns > 0 ? stride : 1;
   if (kColumns > 0) std::copy_n(accumulators, columns, a);
   for (int64_t r = 0; r < rows; ++r) {
@@ -107,7 +110,7 @@ void ScanColumns(const typename Policy::Element* x, int64_t rows, int64_t row_st
     if (kColumns == 0) internal::Prefetch(from + kAhead * row_stride, columns);
     GRADFLOW_SAME_INDEX_LOOP
     for (int64_t j = 0; j < columns; ++j) {
-      // Read before it is written, as x and out may be the same memory.
+      // Read before the output is written, because x and out may be the same memory.
       const auto element = from[j * step];
       if (kExclusive) to[j * step] = Policy::Finish(a[j], 1);
       Policy::Add(element, &a[j]);
@@ -171,7 +174,7 @@ Scanner MakeScanner(double nanoseconds, int parts = 1) {
           }};
 }
 
-// Scans sums of floats along adjacent columns by vectors.
+// Scans sums of floats along adjacent columns with vectors.
 void ScanFloatSums(const void* x, int64_t rows, int64_t row_stride, int64_t n, int64_t stride,
                    bool exclusive, bool non_temporal, void* accumulators, void* out) {
   constexpr int64_t kMinColumns = 16;
@@ -186,10 +189,10 @@ void ScanFloatSums(const void* x, int64_t rows, int64_t row_stride, int64_t n, i
   scan(from, rows, row_stride, n, stride, sums, to);
 }
 
-// One scan of an input that is not empty.
+// A scan of an input that is not empty.
 class Scan {
  public:
-  // The attributes of the ops.
+  // The attributes of the op.
   struct Direction {
     bool exclusive;
     bool reverse;
@@ -206,7 +209,7 @@ class Scan {
     row_stride_ = inner;
     stride_ = 1;
     if (inner == 1 && outer > 1) {
-      // Lines of adjacent elements: the columns of the transpose.
+      // Lines of adjacent elements are the columns of the transpose.
       inner_ = outer;
       outer = 1;
       row_stride_ = 1;
@@ -245,7 +248,8 @@ class Scan {
       });
       return absl::OkStatus();
     }
-    // Before the block: first the reduction of the one before it, then of all.
+    // Accumulators before each block: first the reduction of the previous block, then of all
+    // previous blocks.
     const int64_t stride = tile_ * static_cast<int64_t>(scanner_.accumulator_size);
     Tensor temp;
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_UINT8, {tiles_ * blocks_ * stride}, &temp));
@@ -281,14 +285,14 @@ class Scan {
 
  private:
   struct Block {
-    // In bytes, of the first row in the direction of the scan.
+    // The offset in bytes of the block's first row in the direction of the scan.
     int64_t offset;
     int64_t rows;
     int64_t row_stride;
     int64_t columns;
   };
 
-  // Returns block `block`, in the direction of the scan, of a tile.
+  // Returns block `block` of a tile, counted in the direction of the scan.
   Block BlockAt(int64_t tile, int64_t block) const {
     const int64_t first = block * block_rows_;
     const int64_t column = tile % tiles_per_row_ * tile_;
@@ -302,19 +306,19 @@ class Scan {
   const Scanner& scanner_;
   const Direction direction_;
   const int64_t n_;
-  // Columns, and the strides between rows and between columns.
+  // The number of columns, and the strides between rows and between columns.
   int64_t inner_;
   int64_t row_stride_;
   int64_t stride_;
-  // True if results are written by non-temporal stores.
+  // True if results are written with non-temporal stores.
   bool non_temporal_;
   const char* const x_;
   char* const out_;
-  // Columns per tile, and numbers of tiles.
+  // The number of columns of a tile, and the numbers of tiles.
   int64_t tile_;
   int64_t tiles_per_row_;
   int64_t tiles_;
-  // Rows per block, and the number of blocks per tile.
+  // The number of rows of a block, and the number of blocks of a tile.
   int64_t block_rows_;
   int64_t blocks_;
 };
@@ -411,8 +415,8 @@ void RegisterScan(Registry& registry, absl::string_view op, absl::string_view ty
 x: A tensor.
 axis: A scalar: the axis, in [-rank(x), rank(x)).
 out: The results, of the shape of `x`.
-exclusive: If true, an element of `out` combines the elements before its place, without its own.
-reverse: If true, the last element is the first, and the first the last.
+exclusive: If true, an element of `out` combines only the elements of `x` before its position.
+reverse: If true, scans from the last element to the first.
 T: The type of `x` and `out`.
 Tidx: The type of `axis`.)"));
 }
@@ -423,8 +427,8 @@ void Register(Registry& registry) {
   RegisterScan(registry, "Cumsum", "numbertype",
                R"(Computes the cumulative sum of elements along an axis.
 
-Floats are summed in double, double with compensation, and every element is rounded once. Integers
-wrap around.)");
+float, half and bfloat16 are summed in double, and double is summed with compensation. Every element
+is rounded once. Integers wrap around.)");
   RegisterScan(registry, "Cumprod", "numbertype",
                R"(Computes the cumulative product of elements along an axis.
 
@@ -433,8 +437,8 @@ Integers wrap around.)");
   RegisterScan(registry, "CumulativeLogsumexp", "{bfloat16, half, float, double}",
                R"(Computes the logarithm of the cumulative sum of exp(x) along an axis.
 
-The sum is computed in double, relative to the largest element, and does not overflow. That of no
-elements is minus infinity. NaN makes the elements from its place on NaN.)");
+The sum is computed in double, relative to the largest element, and does not overflow. The result
+for no elements is minus infinity. The results from a NaN on are NaN.)");
   registry.Kernel("Cumsum", MakeKernel<ScanKernel<SumScanner>>)
       .Types("T", DataTypesOf(NumberTypes()));
   registry.Kernel("Cumprod", MakeKernel<ScanKernel<ProductScanner>>)

@@ -1,5 +1,5 @@
-// Reductions by segment: SegmentSum and the like, whose ids are sorted, UnsortedSegmentSum and the
-// like, and SparseSegmentSum and the like, which gather rows first.
+// Reductions by segment: the SegmentSum ops, whose ids are sorted; the UnsortedSegmentSum ops; and
+// the SparseSegmentSum ops, which gather rows first.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -31,7 +31,7 @@ absl::Status CheckCount(absl::string_view name, int64_t count) {
   return errors::InvalidArgument(name, " is ", count, ", expected at least 0");
 }
 
-// Stores the value of input i in *count; -1 if it is not known.
+// Sets *count to the value of input i; -1 if unknown.
 absl::Status CountFromInput(ShapeContext& c, int i, int64_t* count) {
   GRADFLOW_RETURN_IF_ERROR(c.CheckRank(i, 0));
   std::vector<int64_t> value;
@@ -40,7 +40,7 @@ absl::Status CountFromInput(ShapeContext& c, int i, int64_t* count) {
   return known ? CheckCount(c.input_name(i), *count) : absl::OkStatus();
 }
 
-// Sets output 0 to [rows] followed by the dimensions of input 0 from `from` on.
+// Sets the shape of output 0 to [rows] followed by the dimensions of input 0 from `from` on.
 absl::Status SetRows(ShapeContext& c, int64_t rows, int from) {
   DimVector dims = {rows};
   for (int d = from; d < c.input(0).dims(); ++d) dims.push_back(c.Dim(0, d));
@@ -49,21 +49,21 @@ absl::Status SetRows(ShapeContext& c, int64_t rows, int from) {
   return absl::OkStatus();
 }
 
-// Checks data and a vector of ids (inputs 0 and 1).
+// Checks data and segment_ids, a vector (inputs 0 and 1).
 absl::Status CheckSorted(ShapeContext& c) {
   GRADFLOW_RETURN_IF_ERROR(c.CheckRankAtLeast(0, 1));
   GRADFLOW_RETURN_IF_ERROR(c.CheckRank(1, 1));
   return CheckRows(c.input(0), c.input(1));
 }
 
-// The number of segments is a value of segment_ids, input `ids`.
+// Derives the number of segments from the value of segment_ids, which is input `ids`.
 absl::Status SetSortedRows(ShapeContext& c, int ids) {
   std::vector<int64_t> values;
   int64_t rows = -1;
   GRADFLOW_ASSIGN_OR_RETURN(const bool known, c.IntsFromInput(ids, &values));
   if (known) {
     GRADFLOW_RETURN_IF_ERROR(CheckSortedIds("segment_ids", values, -1));
-    // The kernel reports the largest id, which has no number of segments.
+    // An id of the maximum of int64 has no valid number of segments. The kernel reports the error.
     const bool fits = values.empty() || values.back() < std::numeric_limits<int64_t>::max();
     if (fits) rows = values.empty() ? 0 : values.back() + 1;
   }
@@ -115,7 +115,8 @@ absl::Status SparseShapeWithCount(ShapeContext& c) {
 // ---- Kernels ----
 
 enum class Reduction { kSum, kMean, kSqrtN, kProd, kMax, kMin };
-// The result of a segment without rows: 0, or that of no elements, clamped to finite numbers.
+// The result of a segment without rows: 0, or the reduction of zero elements clamped to finite
+// numbers.
 enum class Empty { kNeutral, kZero };
 
 Reducer MakeReducer(Reduction reduction, DataType dtype) {
@@ -136,7 +137,7 @@ Reducer MakeReducer(Reduction reduction, DataType dtype) {
   return {};
 }
 
-// An element that fills the rows of segments without rows.
+// The element that fills the rows of empty segments.
 struct Element {
   alignas(16) char bytes[16] = {};
 
@@ -176,15 +177,15 @@ class SegmentKernel : public OpKernel {
                                    DataTypeString(ctx.input_dtype(0)));
   }
 
-  // Allocates output 0 with `segments` rows of the dimensions of data from `from` on. Sets *width
-  // to the elements of a row.
+  // Allocates output 0 with `segments` rows, whose shape is the dimensions of data from `from` on.
+  // Sets *width to the number of elements of a row.
   static absl::Status AllocateRows(KernelContext& ctx, int64_t segments, int from, int64_t* width,
                                    Tensor** out) {
     DimVector dims = {segments};
     *width = 1;
     for (int d = from; d < ctx.input(0).dims(); ++d) dims.push_back(ctx.input(0).dim_size(d));
     GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Make(dims));
-    // Fits if the output has elements.
+    // Does not overflow if the output has elements.
     if (shape.num_elements() > 0) *width = shape.num_elements() / segments;
     return ctx.AllocateOutput(0, shape, out);
   }
@@ -194,9 +195,9 @@ class SegmentKernel : public OpKernel {
     return ReduceSegments(ctx, reducer_, rows, width, ctx.input(0), empty_.bytes, out);
   }
 
-  // Reduces rows by sorted ids. Their number of segments is input `count_input`, or the last id
-  // plus one if that is negative. Row i of the ids is row order[i] of data, or row i without
-  // `order`.
+  // Reduces rows by sorted ids. The number of segments is input `count_input`; if `count_input` is
+  // negative, it is the last id plus one. Row i of the ids is row order[i] of data, or row i if
+  // `order` is null.
   absl::Status ReduceSorted(KernelContext& ctx, absl::Span<const int64_t> ids, int count_input,
                             const int64_t* order) const {
     int64_t segments = -1;
@@ -241,7 +242,7 @@ class SegmentKernel : public OpKernel {
   Element empty_;
 };
 
-// kCounted: the number of segments is input 2.
+// kCounted: input 2 is the number of segments.
 template <Reduction kReduction, Empty kEmpty, bool kCounted>
 class SortedKernel final : public SegmentKernel<kReduction, kEmpty> {
  public:
@@ -285,7 +286,7 @@ class UnsortedKernel final : public SegmentKernel<kReduction, Empty::kNeutral> {
 };
 
 template <Reduction kReduction, bool kCounted>
-class SparseKernel final : public SegmentKernel<kReduction, Empty::kZero> {
+class SparseSegmentKernel final : public SegmentKernel<kReduction, Empty::kZero> {
  public:
   absl::Status Compute(KernelContext& ctx) const override {
     GRADFLOW_RETURN_IF_ERROR(this->CheckType(ctx));
@@ -310,7 +311,7 @@ class SparseKernel final : public SegmentKernel<kReduction, Empty::kZero> {
 constexpr char kRealTypes[] =
     "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}";
 
-// Words for an op's documentation: its computation on the elements of a segment.
+// Words for the documentation of an op, which describe the result for a segment.
 struct Words {
   absl::string_view verb;
   absl::string_view noun;
@@ -440,7 +441,7 @@ void RegisterUnsorted(Registry& registry, absl::string_view name) {
                         " A segment without rows has ", EmptyInWords(kReduction, Empty::kNeutral),
                         R"(.
 
-data: A tensor whose shape starts with that of `segment_ids`. The rest is the shape of a row.
+data: A tensor whose shape starts with the shape of `segment_ids`. The rest is the shape of a row.
 segment_ids: The segments of the rows, each less than `num_segments`. A row with a negative id is
   ignored.
 num_segments: A scalar: the number of segments.
@@ -490,11 +491,11 @@ Tidx: The type of the indices.
 )",
                           counted ? "Tnumsegments: The type of the number of segments.\n" : "",
                           R"(Tsegmentids: The type of the ids.
-sparse_gradient: Has no effect on the output: says which gradient op is used.)"));
+sparse_gradient: Has no effect on the output: selects the gradient op.)"));
   }
   const std::string op = absl::StrCat("SparseSegment", name);
-  registry.Kernel(op, MakeKernel<SparseKernel<kReduction, false>>).Types("T", types);
-  registry.Kernel(op + "WithNumSegments", MakeKernel<SparseKernel<kReduction, true>>)
+  registry.Kernel(op, MakeKernel<SparseSegmentKernel<kReduction, false>>).Types("T", types);
+  registry.Kernel(op + "WithNumSegments", MakeKernel<SparseSegmentKernel<kReduction, true>>)
       .Types("T", types);
 }
 

@@ -10,21 +10,21 @@
 namespace gradflow {
 namespace {
 
-// Columns of a tile, whose accumulators stay in the L1 cache.
+// The number of columns of a tile, whose accumulators stay in the L1 cache.
 constexpr int64_t kTile = 512;
-// Segments with more elements per tile are split into pieces, which run in parallel.
+// Segments with more elements per tile are split into pieces that run in parallel.
 constexpr int64_t kPieceElements = 1 << 16;
-// Bytes of the accumulators that rows are scattered to, which stay in the L2 cache, and maximum
-// number of blocks of rows, each of which has accumulators.
+// The maximum size in bytes of the accumulators that rows are scattered to, which stay in the L2
+// cache, and the maximum number of blocks of rows. Each block has separate accumulators.
 constexpr int64_t kScatteredBytes = 1 << 20;
 constexpr int64_t kMaxScatterBlocks = 64;
-// Rows of a block for each segment, so that adding rows costs much more than clearing and merging
-// the accumulators of blocks, which memory holds.
+// The minimum number of rows of a block, per segment. Adding the rows then costs much more than
+// clearing and merging the accumulators of the blocks, which are in memory.
 constexpr int64_t kRowsOfSegment = 32;
-// Narrow rows that are gathered before they are added.
+// The number of narrow rows that are gathered before they are added.
 constexpr int64_t kGathered = 64;
 
-// One reduction by segment.
+// A reduction by segment.
 class SegmentReduction {
  public:
   SegmentReduction(const Reducer& reducer, const SegmentRows& rows, int64_t width, const void* data,
@@ -71,7 +71,7 @@ class SegmentReduction {
     return rows_.starts[segment + 1] - rows_.starts[segment];
   }
   int64_t Columns(int64_t tile) const { return std::min(tile_, width_ - tile * tile_); }
-  // The bytes of a part of an element.
+  // The size in bytes of a part of an element.
   int64_t part_size() const { return static_cast<int64_t>(reducer_.element_size); }
 
   absl::Status ReduceLongSegments(KernelContext& ctx, const std::vector<int64_t>& segments) const {
@@ -111,7 +111,7 @@ class SegmentReduction {
     return absl::OkStatus();
   }
 
-  // Accumulates the rows at [begin, end) of the order, for the columns of a tile.
+  // Accumulates the rows [begin, end) of the order for the columns of a tile.
   void Accumulate(int64_t begin, int64_t end, int64_t tile, char* accumulators) const {
     const int64_t columns = Columns(tile);
     const char* x = data_ + tile * tile_ * part_size();
@@ -153,7 +153,8 @@ class SegmentReduction {
   const Reducer& reducer_;
   const SegmentRows& rows_;
   const int64_t element_size_;
-  // Parts of a row, parts per tile, and tiles per row. An element is in one tile.
+  // The number of parts of a row, of parts of a tile, and of tiles of a row. A tile has whole
+  // elements.
   const int64_t width_;
   const int64_t tile_;
   const int64_t tiles_;
@@ -234,7 +235,7 @@ absl::Status GroupRows(KernelContext& ctx, absl::Span<const int64_t> ids, int64_
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_INT64, {n}, &rows->order_storage));
   int64_t* starts = static_cast<int64_t*>(rows->starts_storage.raw_data());
   int64_t* order = static_cast<int64_t*>(rows->order_storage.raw_data());
-  // starts[s + 1] counts the rows of segment s, then is where the next of them goes.
+  // starts[s + 1] first counts the rows of segment s, and is then the position of its next row.
   std::fill_n(starts, num_segments + 1, 0);
   for (const int64_t id : ids) {
     if (id >= 0) ++starts[id + 1];
@@ -292,7 +293,7 @@ absl::Status ScatterRows(KernelContext& ctx, const Reducer& reducer, absl::Span<
       std::fill_n(rows, num_segments, 0);
       const int64_t stop = std::min(n, (block + 1) * block_rows);
       for (int64_t i = block * block_rows; i < stop; ++i) {
-        // Rows are read in order, accumulators in any.
+        // Rows are read in order, but accumulators in any order.
         constexpr int64_t kAhead = 4;
         constexpr int64_t kAheadBytes = 4096;
         const int64_t next = i + kAhead < stop ? ids[i + kAhead] : -1;

@@ -24,7 +24,7 @@ absl::Status SelectV2Shape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// Returns the shape of Select's output, or an error for shapes that do not match.
+// Returns the shape of Select's output, or an error if the shapes do not match.
 absl::StatusOr<PartialTensorShape> CheckSelect(const PartialTensorShape& condition,
                                                const PartialTensorShape& t,
                                                const PartialTensorShape& e) {
@@ -38,7 +38,7 @@ absl::StatusOr<PartialTensorShape> CheckSelect(const PartialTensorShape& conditi
   const auto mismatch = [&] {
     return errors::InvalidArgument("condition has shape ", condition.DebugString(),
                                    ", expected a scalar, the shape of t, ", shape.DebugString(),
-                                   ", or that of its first dimension");
+                                   ", or the shape of its first dimension");
   };
   if (condition.dims() == 1) {
     if (shape.dims() == 0) return mismatch();
@@ -59,19 +59,20 @@ absl::Status SelectShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// ---- Strings ----
+// ---- Strings, handles and variants ----
 
-// The selected strings, by position in a loop over the output, the condition, t and e.
-class SelectedStrings {
+// The selected elements. The operands of the loop are the output, the condition, t and e.
+template <typename E>
+class SelectedObjects {
  public:
-  SelectedStrings(const StridedLoop& loop, const KernelContext& ctx)
+  SelectedObjects(const StridedLoop& loop, const KernelContext& ctx)
       : loop_(loop),
         condition_(static_cast<const uint8_t*>(ctx.input(0).raw_data())),
-        t_(static_cast<const tstring*>(ctx.input(1).raw_data())),
-        e_(static_cast<const tstring*>(ctx.input(2).raw_data())) {}
+        t_(static_cast<const E*>(ctx.input(1).raw_data())),
+        e_(static_cast<const E*>(ctx.input(2).raw_data())) {}
 
-  // Returns element i of a run that starts at `offsets`.
-  const tstring& At(const int64_t* offsets, int64_t i) const {
+  // Returns element i of the run that starts at `offsets`.
+  const E& At(const int64_t* offsets, int64_t i) const {
     return condition_[offsets[1] + i * loop_.inner_stride(1)] != 0
                ? t_[offsets[2] + i * loop_.inner_stride(2)]
                : e_[offsets[3] + i * loop_.inner_stride(3)];
@@ -79,21 +80,22 @@ class SelectedStrings {
 
  private:
   const StridedLoop& loop_;
-  // Bytes: a fed bool may be neither 0 nor 1, and reading it as a bool is undefined behavior.
+  // Bytes, because a fed bool may be neither 0 nor 1, and reading such a bool is undefined
+  // behavior.
   const uint8_t* const condition_;
-  const tstring* const t_;
-  const tstring* const e_;
+  const E* const t_;
+  const E* const e_;
 };
 
-constexpr double kStringNanoseconds = 20;
+constexpr double kObjectNanoseconds = 20;
 
-// Returns the number of characters of the selected strings.
+// Returns the total length of the selected strings.
 double SelectedBytes(const RunContext& run, const StridedLoop& loop,
-                     const SelectedStrings& selected) {
-  // More than any memory, and small enough that sums do not overflow.
+                     const SelectedObjects<tstring>& selected) {
+  // Larger than any memory, and small enough that sums do not overflow.
   constexpr int64_t kEnough = int64_t{1} << 60;
   std::atomic<int64_t> bytes{0};
-  loop.ForEachRun(run, kStringNanoseconds, [&](const int64_t* offsets, int64_t n) {
+  loop.ForEachRun(run, kObjectNanoseconds, [&](const int64_t* offsets, int64_t n) {
     if (bytes >= kEnough) return;
     int64_t run_bytes = 0;
     for (int64_t i = 0; i < n; ++i) run_bytes += selected.At(offsets, i).size();
@@ -102,7 +104,8 @@ double SelectedBytes(const RunContext& run, const StridedLoop& loop,
   return static_cast<double>(bytes);
 }
 
-absl::Status SelectStrings(KernelContext& ctx) {
+template <typename E>
+absl::Status SelectObjects(KernelContext& ctx) {
   GRADFLOW_ASSIGN_OR_RETURN(TensorShape shape,
                             BroadcastShapes(ctx.input(1).shape(), ctx.input(2).shape()));
   GRADFLOW_ASSIGN_OR_RETURN(shape, BroadcastShapes(ctx.input(0).shape(), shape));
@@ -112,12 +115,14 @@ absl::Status SelectStrings(KernelContext& ctx) {
     operands.push_back({0, BroadcastStrides(ctx.input(i).shape().dim_sizes(), dims)});
   }
   const StridedLoop loop(dims, std::move(operands));
-  const SelectedStrings selected(loop, ctx);
-  ctx.ExpectStringBytes(SelectedBytes(ctx.run(), loop, selected));
+  const SelectedObjects<E> selected(loop, ctx);
+  if constexpr (std::is_same_v<E, tstring>) {
+    ctx.ExpectStringBytes(SelectedBytes(ctx.run(), loop, selected));
+  }
   Tensor* output = nullptr;
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &output));
-  auto* const result = static_cast<tstring*>(output->raw_data());
-  loop.ForEachRun(ctx.run(), kStringNanoseconds, [&](const int64_t* offsets, int64_t n) {
+  auto* const result = static_cast<E*>(output->raw_data());
+  loop.ForEachRun(ctx.run(), kObjectNanoseconds, [&](const int64_t* offsets, int64_t n) {
     for (int64_t i = 0; i < n; ++i) {
       result[offsets[0] + i * loop.inner_stride(0)] = selected.At(offsets, i);
     }
@@ -129,7 +134,8 @@ absl::Status SelectStrings(KernelContext& ctx) {
 
 template <typename E>
 void SelectLoop(const void* const* x, const int64_t* strides, void* out, int64_t n) {
-  // Bytes: a fed bool may be neither 0 nor 1, and reading it as a bool is undefined behavior.
+  // Bytes, because a fed bool may be neither 0 nor 1, and reading such a bool is undefined
+  // behavior.
   const auto* const condition = static_cast<const uint8_t*>(x[0]);
   const E* const t = static_cast<const E*>(x[1]);
   const E* const e = static_cast<const E*>(x[2]);
@@ -151,8 +157,8 @@ absl::Status SelectV2(KernelContext& ctx) {
   absl::Status status;
   DispatchElement(ctx.input_dtype(1), [&](auto tag) {
     using E = typename decltype(tag)::type;
-    if constexpr (std::is_same_v<E, tstring>) {
-      status = SelectStrings(ctx);
+    if constexpr (kIsObject<E>) {
+      status = SelectObjects<E>(ctx);
     } else {
       constexpr int kSize = sizeof(E);
       status = RunElementwise(ctx, {1, kSize, kSize}, kCheapNanoseconds, SelectLoop<E>);
@@ -169,7 +175,7 @@ absl::Status Select(KernelContext& ctx) {
                                        PartialTensorShape(ctx.input(2).shape()))
                                .status());
   if (condition.dims() == 0 || condition.shape() == t.shape()) return SelectV2(ctx);
-  // One bool for each row: an element of a column that is broadcast.
+  // The condition has one bool for each row: it is a column that is broadcast.
   const int64_t rows = t.dim_size(0);
   const int64_t columns = t.NumElements() == 0 ? 0 : t.NumElements() / rows;
   Tensor views[3];
@@ -207,7 +213,7 @@ t: The elements to select where `condition` is true.
 e: The elements to select where `condition` is false.
 output: The selected elements, of the broadcast shape.
 T: The type of `t` and `e`.)");
-  registry.Kernel("SelectV2", MakeFunctionKernel<SelectV2>);
+  registry.Kernel("SelectV2", MakeFunctionKernel<SelectV2>).Types("T", AllDataTypes());
 
   registry.Op("Select")
       .Group("math_ops")
@@ -220,13 +226,13 @@ T: The type of `t` and `e`.)");
       .Shape(SelectShape)
       .Doc(R"(Selects each element, or each row, from t or e, depending on a condition.
 
-condition: The conditions of the elements, in the shape of `t`; those of the rows, in a vector of as
-  many as the first dimension of `t` has; or one for all, in a scalar.
+condition: A condition for each element, in the shape of `t`; a condition for each row, in a vector
+  of the size of the first dimension of `t`; or one condition for all, in a scalar.
 t: The elements to select where `condition` is true.
 e: The elements to select where `condition` is false, of the shape of `t`.
 output: The selected elements, of the shape of `t`.
 T: The type of `t` and `e`.)");
-  registry.Kernel("Select", MakeFunctionKernel<Select>);
+  registry.Kernel("Select", MakeFunctionKernel<Select>).Types("T", AllDataTypes());
 }
 
 }  // namespace gradflow::select

@@ -3,7 +3,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gradflow/ops/math/sigmoid_simd.cc"
 #include "gradflow/ops/common/simd-inl.h"
-// After it.
+// Included after simd-inl.h, which defines the vector types.
 #include "gradflow/ops/common/exp_log-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -22,7 +22,7 @@ void NegatedMagnitudes(const double* x, double* y, int64_t n) {
   });
 }
 
-// Sets y[i] to the sigmoid of x[i], where e[i] is the exponential of -|x[i]|.
+// Sets y[i] to the sigmoid of x[i]. e[i] is the exponential of -|x[i]|.
 void SigmoidOfExponentials(const double* x, const double* e, double* y, int64_t n) {
   ForEachVector<double>(n, [=](auto d, int64_t i) HWY_ATTR {
     hn::StoreU(SigmoidOfExponential(d, hn::LoadU(d, x + i), hn::LoadU(d, e + i)), d, y + i);

@@ -7,13 +7,13 @@
 namespace gradflow {
 namespace {
 
-// The bits of a type. Those without infinity have more numbers.
+// The format of a type. Types without infinity can represent larger numbers.
 struct Format {
   int mantissa_bits;
   int bias;
-  // The greatest exponent is that of infinity and NaN, as in IEEE 754.
+  // If true, the largest exponent encodes infinity and NaN, as in IEEE 754.
   bool has_infinity;
-  // The code of -0 is NaN, the only one.
+  // If true, the code of -0 is the only NaN.
   bool nan_is_negative_zero;
 };
 
@@ -61,7 +61,7 @@ Float8::Float8(DataType dtype) {
     for (int code = infinity + 1; code < 128; ++code) values_[code] = values_[code + 128] = kNan;
     max_ = infinity - 1;
     overflow_ = static_cast<uint8_t>(infinity);
-    // The quiet one.
+    // The quiet NaN.
     nan_ = static_cast<uint8_t>(infinity + mantissas / 2);
   } else if (format.nan_is_negative_zero) {
     values_[128] = kNan;

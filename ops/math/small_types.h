@@ -1,5 +1,5 @@
-// Conversions between the types of 4 and 8 bits that have no arithmetic and those in which loops
-// see them: 8-bit floats as float, 4-bit integers as integers of 8 bits.
+// Conversions between 4-bit and 8-bit types without arithmetic and the types that loops see: 8-bit
+// floats become float, 4-bit integers become 8-bit integers.
 #ifndef GRADFLOW_OPS_MATH_SMALL_TYPES_H_
 #define GRADFLOW_OPS_MATH_SMALL_TYPES_H_
 
@@ -18,18 +18,18 @@ class Float8 {
   static bool IsFloat8(DataType dtype);
 
   float Decode(uint8_t code) const { return values_[code]; }
-  // Rounds to nearest, halves to the even code. A number that is too large becomes infinity, or NaN
-  // if the type has no infinity.
+  // Rounds to the nearest number, and halves to the even code. A number that is too large becomes
+  // infinity, or NaN if the type has no infinity.
   uint8_t Encode(float x) const;
 
  private:
-  // By code.
+  // The value of each code.
   std::array<float, 256> values_;
-  // The code of the largest finite number, and those of what is larger and of NaN.
+  // The code of the largest finite number, the code of larger numbers, and the code of NaN.
   int max_;
   uint8_t overflow_;
   uint8_t nan_;
-  // Codes with a sign and 0 for -0, or NaN there.
+  // True if code 128 is -0. If false, code 128 is NaN.
   bool has_negative_zero_;
 };
 

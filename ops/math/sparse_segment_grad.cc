@@ -1,7 +1,7 @@
 // Gradients of SparseSegmentSum, SparseSegmentMean and SparseSegmentSqrtN.
 //
-// Row i of the gradient of data is the sum of the rows of grad for the segments that row i was
-// selected for, each with the weight of the segment.
+// Row i of the gradient of data is a weighted sum of rows of grad: the rows of the segments that
+// row i was selected for, each multiplied by the weight of its segment.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -21,10 +21,10 @@ namespace {
 
 enum class Weight { kOne, kMean, kSqrtN };
 
-// Columns whose sums stay in the L1 cache.
+// The number of columns whose sums stay in the L1 cache.
 constexpr int64_t kTile = 512;
 
-// Checks grad, indices and segment_ids, and that output_dim0 is a scalar.
+// Checks grad, indices and segment_ids. Checks that output_dim0 is a scalar.
 absl::Status CheckInputs(ShapeContext& c) {
   GRADFLOW_RETURN_IF_ERROR(c.CheckRankAtLeast(0, 1));
   GRADFLOW_RETURN_IF_ERROR(c.CheckRank(1, 1));
@@ -72,7 +72,7 @@ absl::Status GradShapeV2(ShapeContext& c) {
   return SetRows(c, unique);
 }
 
-// Sets row s of `out` to the sum of weight[id] * grad[id] over the ids of its rows.
+// Sets row s of `out` to the sum of weights[id] * grad[id] over the ids of the rows of segment s.
 template <typename T>
 void AddRows(KernelContext& ctx, const SegmentRows& rows, const int64_t* ids, const double* weights,
              int64_t width, const T* grad, T* out) {
@@ -101,7 +101,8 @@ void AddRows(KernelContext& ctx, const SegmentRows& rows, const int64_t* ids, co
               });
 }
 
-// Groups the positions of `indices` by value, in increasing order. Sets *unique to the values.
+// Groups the positions of `indices` by value, in increasing order. Sets *unique to the distinct
+// values.
 absl::Status GroupUnique(KernelContext& ctx, absl::Span<const int64_t> indices, SegmentRows* rows,
                          std::vector<int64_t>* unique) {
   const int64_t n = static_cast<int64_t>(indices.size());
@@ -125,7 +126,7 @@ absl::Status GroupUnique(KernelContext& ctx, absl::Span<const int64_t> indices, 
   return absl::OkStatus();
 }
 
-// kUnique: the V2 form, whose output has only the rows that were selected.
+// kUnique: the V2 op, whose output has only the rows that were selected.
 template <Weight kWeight, bool kUnique>
 absl::Status Gradient(KernelContext& ctx) {
   constexpr char kRows[] = "dense_output_dim0";
@@ -236,7 +237,7 @@ output: The gradient of the data.
       .Shape(GradShapeV2)
       .Doc(absl::StrCat(doc, inputs, R"(dense_output_dim0: A scalar: the number of rows of the data.
 output: The rows of the gradient of the data that were selected.
-sorted_unique_indices: Which rows these are, in increasing order.
+sorted_unique_indices: The indices of these rows in the data, in increasing order.
 )",
                         types));
   registry.Kernel(op, MakeFunctionKernel<Gradient<kWeight, false>>)

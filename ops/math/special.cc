@@ -18,7 +18,7 @@ namespace {
 
 namespace sf = special_functions;
 
-// For the sizes of blocks: most take less, but a few arguments take microseconds.
+// For the sizes of blocks. Most arguments take less time, but a few take microseconds.
 constexpr double kNanoseconds = 200;
 
 using UnaryFunction = double (*)(double);
@@ -93,7 +93,7 @@ void RegisterBinary(Registry& registry, absl::string_view op, absl::string_view 
 
 // ---- Betainc ----
 
-// Returns the shape of the inputs that are no scalars, which must have one.
+// Returns the common shape of the inputs that are not scalars.
 absl::StatusOr<PartialTensorShape> BetaincOutput(const PartialTensorShape shapes[3]) {
   constexpr const char* kNames[] = {"a", "b", "x"};
   // An input of unknown rank may be a scalar.
@@ -161,14 +161,14 @@ void RegisterBetainc(Registry& registry) {
       .Shape(BetaincShape)
       .Doc(R"(Returns the regularized incomplete beta function I_x(a, b) element-wise.
 
-It is the integral of t^(a-1) (1-t)^(b-1) from 0 to x, divided by that from 0 to 1. The result is NaN
-unless a > 0, b > 0 and 0 <= x <= 1. Scalars are broadcast.
+It is the integral of t^(a-1) (1-t)^(b-1) from 0 to x, divided by the integral from 0 to 1. The
+result is NaN unless a > 0, b > 0 and 0 <= x <= 1. Scalars are broadcast.
 
 a: A tensor.
 b: A scalar or a tensor of the same shape.
 x: A scalar or a tensor of the same shape.
-z: The results, of the shape of the inputs that are no scalars.
-T: The type of all.)");
+z: The results, of the shape of the inputs that are not scalars.
+T: The type of the inputs and the output.)");
   registry.Kernel("Betainc", MakeFunctionKernel<Betainc<float>>).Type<float>("T");
   registry.Kernel("Betainc", MakeFunctionKernel<Betainc<double>>).Type<double>("T");
 }
@@ -182,15 +182,15 @@ void RegisterRandomGammaGrad(Registry& registry) {
       .Attr("T: {float, double}")
       .Shape(BroadcastBinaryShape)
       .Doc(
-          R"(Returns the derivatives of gamma samples by the shape of their distribution element-wise.
+          R"(Returns the derivatives of gamma samples with respect to the shape parameter, element-wise.
 
-It is that of the quantile: the probability of a smaller number stays the same. The inputs are
-broadcast to one shape as NumPy does.
+The derivative is at a fixed quantile: the probability of a smaller sample stays the same. The
+inputs are broadcast to one shape as NumPy does.
 
 alpha: The shape parameters of the distributions.
-sample: Numbers drawn from them, such as those of RandomGamma.
+sample: Numbers drawn from these distributions, such as by RandomGamma.
 output: The derivatives, of the broadcast shape.
-T: The type of all.)");
+T: The type of the inputs and the output.)");
   RegisterBinaryFunctionKernels<sf::GammaSampleGradAlpha>(registry, "RandomGammaGrad", {DT_FLOAT});
 }
 
@@ -211,14 +211,15 @@ and x >= 0.)");
 
 It is the integral of t^(a-1) e^-t from x to infinity, divided by Gamma(a). The result is NaN unless
 a > 0 and x >= 0.)");
-  RegisterBinary<sf::IgammaGradA>(registry, "IgammaGradA", "a", "x", false,
-                                  "Returns the derivative of Igamma(a, x) in a element-wise.");
+  RegisterBinary<sf::IgammaGradA>(
+      registry, "IgammaGradA", "a", "x", false,
+      "Returns the derivative of Igamma(a, x) with respect to a, element-wise.");
   RegisterBinary<sf::Zeta>(
       registry, "Zeta", "x", "q", false,
       R"(Returns the Hurwitz zeta function, the sum of (k + q)^-x over k = 0, 1, ..., element-wise.
 
-The result is infinity for x = 1 and for q = 0, -1, ..., and NaN for x < 1 and for powers of negative
-numbers by x that is no integer.)");
+The result is infinity for x = 1 and for q = 0, -1, .... It is NaN for x < 1, and for negative q if
+x is not an integer.)");
   RegisterBinary<sf::Polygamma>(
       registry, "Polygamma", "a", "x", false,
       R"(Returns the polygamma function, the derivative of order a of Digamma(x), element-wise.
@@ -233,7 +234,7 @@ void RegisterNormalDistribution(Registry& registry) {
 The result is NaN for x not in [-1, 1].)");
   RegisterUnary<sf::Ndtri>(
       registry, "Ndtri", "math_ops",
-      R"(Returns the number below which a normal variable is with probability x, element-wise.
+      R"(Returns the quantile of the standard normal distribution for probability x, element-wise.
 
 It is the inverse of the cumulative distribution function of the standard normal distribution. The
 result is NaN for x not in [0, 1].)");
@@ -241,12 +242,12 @@ result is NaN for x not in [0, 1].)");
 
 void RegisterIntegrals(Registry& registry) {
   constexpr absl::string_view kGroup = "special_math_ops";
-  RegisterUnary<sf::Dawsn>(
-      registry, "Dawsn", kGroup,
-      "Returns Dawson's integral, e^(-x^2) times that of e^(t^2) from 0 to x, element-wise.");
+  RegisterUnary<sf::Dawsn>(registry, "Dawsn", kGroup,
+                           "Returns Dawson's integral, e^(-x^2) times the integral of e^(t^2) from "
+                           "0 to x, element-wise.");
   RegisterUnary<sf::Expint>(
       registry, "Expint", kGroup,
-      R"(Returns the exponential integral, that of e^t / t from -infinity to x, element-wise.
+      R"(Returns the exponential integral, the integral of e^t / t from -infinity to x, element-wise.
 
 The result is NaN for negative numbers and infinity.)");
   RegisterUnary<sf::FresnelCos>(
@@ -257,7 +258,7 @@ The result is NaN for negative numbers and infinity.)");
       "Returns Fresnel's integral of sin(pi t^2 / 2) from 0 to x element-wise.");
   RegisterUnary<sf::Spence>(
       registry, "Spence", kGroup,
-      R"(Returns Spence's integral, that of log(t) / (1 - t) from 1 to x, element-wise.
+      R"(Returns Spence's integral, the integral of log(t) / (1 - t) from 1 to x, element-wise.
 
 It is the dilogarithm of 1 - x. The result is NaN for negative numbers and infinity.)");
 }

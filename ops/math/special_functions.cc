@@ -16,12 +16,12 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kPi = 3.14159265358979323846;
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 
-// Zeta for x > 1 and q > 0.
+// Zeta. REQUIRES: x > 1 and q > 0
 double ZetaOfPositive(double x, double q) { return Eigen::numext::zeta(x, q); }
 
 }  // namespace
 
-// ---- Of the gamma function ----
+// ---- Gamma functions ----
 
 double Digamma(double x) { return Eigen::numext::digamma(x); }
 
@@ -32,10 +32,11 @@ double Zeta(double x, double q) {
   if (q > 0) return ZetaOfPositive(x, q);
   const double below = std::floor(q);
   if (q == below) return kInfinity;
-  // Powers of negative numbers.
+  // The sum has powers of negative numbers, which are real only for integers x.
   if (x != std::floor(x)) return kNan;
-  // The terms with negative bases are f, f + 1, ..., -q in magnitude: a difference of two sums. The
-  // others are those from 1 - f on. A sum of the -q terms itself would not end.
+  // The magnitudes of the negative bases are f, f + 1, ..., -q. The sum of their powers is a
+  // difference of two zeta functions, because adding up -q terms has no bound on time. The positive
+  // bases start at 1 - f.
   const double f = -q - std::floor(-q);
   const double negative = ZetaOfPositive(x, f) - ZetaOfPositive(x, 1 - q);
   const bool is_odd = std::fmod(x, 2) != 0;
@@ -51,15 +52,15 @@ double Polygamma(double n, double x) {
 
 namespace {
 
-// Eigen's series and continued fraction for the incomplete gamma functions end before they converge
-// for large a.
+// For large a, Eigen's series and continued fraction for the incomplete gamma functions stop before
+// they converge.
 constexpr double kLargeGamma = 2e4;
 
-// Returns Q(a, x) for large a, or P(a, x) if `lower`, by Temme's uniform asymptotic expansion (A.
-// R. DiDonato and A. H. Morris, 1986, equation 18).
+// Returns Q(a, x), or P(a, x) if `lower`, for large a. Uses Temme's uniform asymptotic expansion
+// (A. R. DiDonato and A. H. Morris, 1986, equation 18).
 double IgammaOfLarge(double a, double x, bool lower) {
   const double mu = (x - a) / a;
-  // mu - log(1 + mu), by its series where the two cancel.
+  // mu - log(1 + mu), computed with a series if the two terms cancel.
   double excess = 0;
   if (std::abs(mu) < 0.1) {
     double power = mu;
@@ -74,8 +75,8 @@ double IgammaOfLarge(double a, double x, bool lower) {
   const double tail = std::erfc((lower ? -eta : eta) * std::sqrt(a / 2)) / 2;
   const double scale = std::exp(-a * excess) / std::sqrt(2 * kPi * a);
   if (scale == 0) return tail;
-  // Taylor series of the first two terms, whose next coefficients are smaller still: where `scale`
-  // is not zero, |eta| < 0.3.
+  // Taylor series of the first two terms. Further coefficients are negligible: if `scale` is not
+  // zero, |eta| is less than 0.3.
   constexpr double kFirst[] = {-1.0 / 3,    1.0 / 12,           -2.0 / 135,
                                1.0 / 864,   1.0 / 2835,         -139.0 / 777600,
                                1.0 / 25515, -571.0 / 261273600, -281.0 / 151559100};
@@ -90,7 +91,7 @@ double IgammaOfLarge(double a, double x, bool lower) {
   return lower ? tail - rest : tail + rest;
 }
 
-// Returns true if the expansion applies. It needs finite numbers.
+// Returns true if the expansion applies. It requires finite numbers.
 bool IsLargeGamma(double a, double x) {
   return a > kLargeGamma && x > 0 && std::isfinite(a / x) && std::isfinite(x / a);
 }
@@ -116,7 +117,7 @@ double Betainc(double a, double b, double x) {
   return Eigen::numext::betainc(a, b, x);
 }
 
-// ---- Of the normal distribution ----
+// ---- Normal distribution ----
 
 double Ndtri(double p) {
   if (!(p >= 0 && p <= 1)) return kNan;
@@ -130,10 +131,10 @@ double Erfinv(double x) {
   if (magnitude == 1) return std::copysign(kInfinity, x);
   constexpr double kHalfRootPi = 0.88622692545275801365;
   if (magnitude < 1e-8) return x * kHalfRootPi;
-  // 1 - |x|, which is exact where it is small.
+  // 1 - |x| is exact if it is small.
   const double rest = 1 - magnitude;
   double y = -Ndtri(rest / 2) * 0.70710678118654752440;
-  // Halley's method, with the difference that does not cancel.
+  // Halley's method, with the form of the difference that does not cancel.
   for (int i = 0; i < 2; ++i) {
     const double difference = magnitude < 0.5 ? std::erf(y) - magnitude : rest - std::erfc(y);
     const double step = difference * kHalfRootPi * std::exp(y * y);
@@ -158,11 +159,11 @@ double Dawsn(double x) {
     return sum;
   }
   if (a > 1e8) return 0.5 / x;
-  // The trapezoidal rule for an integral that has D(x) as its value (G. B. Rybicki, 1989): the sum
-  // of e^-(x - n h)^2 / n over odd n, divided by sqrt(pi). Its error is e^-(pi / (2 h))^2.
+  // The trapezoidal rule for an integral whose value is D(x) (G. B. Rybicki, 1989): the sum of
+  // e^-(x - n h)^2 / n over odd n, divided by sqrt(pi). Its error is e^-(pi / (2 h))^2.
   constexpr double kStep = 0.25;
   constexpr int kTerms = 13;
-  // The even number of the grid point nearest x, and the distance from it.
+  // The even grid point nearest to x, and the distance of x from it.
   const double nearest = 2 * std::nearbyint(a / (2 * kStep));
   const double rest = a - nearest * kStep;
   double sum = 0;
@@ -176,12 +177,12 @@ double Dawsn(double x) {
 double Expint(double x) {
   if (!(x >= 0) || std::isinf(x)) return kNan;
   if (x == 0) return -kInfinity;
-  // The zero of the function, in two parts.
+  // The zero of the function as the sum of two doubles.
   constexpr double kZero = 0.37250741078136663446;
   constexpr double kZeroRest = 1.3140183414386028e-17;
   const double distance = (x - kZero) - kZeroRest;
   if (std::abs(distance) < 0.15) {
-    // log(x / zero) + the sum of (x^k - zero^k) / (k k!), which has the factor `distance`.
+    // log(x / zero) plus the sum of (x^k - zero^k) / (k k!), which has the factor `distance`.
     double quotient = 0;
     double powers = 1;
     double zero_power = 1;
@@ -205,7 +206,7 @@ double Expint(double x) {
     }
     return kEulerGamma + std::log(x) + sum;
   }
-  // The asymptotic series, whose smallest term is e^-x of the sum.
+  // The asymptotic series. Its smallest term, which bounds the error, is about e^-x times the sum.
   double sum = 1;
   double term = 1;
   for (int k = 1; k < 60; ++k) {
@@ -221,14 +222,14 @@ double Expint(double x) {
 
 namespace {
 
-// Returns C(x) + i S(x) for x >= 0.
+// Returns C(x) + i S(x). REQUIRES: x >= 0
 std::complex<double> Fresnel(double x) {
   using Complex = std::complex<double>;
   if (x > 1e8) return {0.5, 0.5};
   const double square = x * x;
   const double phase = kPi / 2 * square;
   if (x < 1.6) {
-    // Both Taylor series in one: the terms i^n phase^n / (n! (2 n + 1)), times x.
+    // Both Taylor series as one complex series: the terms i^n phase^n / (n! (2 n + 1)), times x.
     double power = x;
     double cosine = 0;
     double sine = 0;
@@ -239,8 +240,8 @@ std::complex<double> Fresnel(double x) {
     }
     return {cosine, sine};
   }
-  // The continued fraction of the complementary error function of (1 - i) sqrt(pi) x / 2, by
-  // Lentz's method: 1 / (b0 - 1*2 / (b1 - 3*4 / (b2 - ...))) with bn = 4 n + 1 - i pi x^2.
+  // The continued fraction of the complementary error function at (1 - i) sqrt(pi) x / 2, with
+  // Lentz's method: 1 / (b0 - 1*2 / (b1 - 3*4 / (b2 - ...))), where bn = 4 n + 1 - i pi x^2.
   Complex b(1, -kPi * square);
   Complex c(1e300, 0);
   Complex d = 1.0 / b;
@@ -254,7 +255,7 @@ std::complex<double> Fresnel(double x) {
     fraction *= factor;
     if (std::abs(factor.real() - 1) + std::abs(factor.imag()) < kEpsilon) break;
   }
-  // The phase modulo 2 pi, of x^2 in two parts.
+  // The phase modulo 2 pi, with x^2 as the sum of two doubles.
   const double rest = std::fma(x, x, -square);
   const double reduced = kPi / 2 * (std::fmod(square, 4) + rest);
   const Complex turn(std::cos(reduced), std::sin(reduced));
@@ -280,7 +281,7 @@ double Spence(double x) {
     return -log * log / 2 - Spence(1 / x);
   }
   if (x < 0.5) return kPiSquaredBySix - std::log(x) * std::log1p(-x) - Spence(1 - x);
-  // The series in u = -log(x), |u| <= log(2): u - u^2 / 4 + the sum of B(2k) u^(2k+1) / (2k+1)!.
+  // The series in u = -log(x) for |u| <= log(2): u - u^2 / 4 + the sum of B(2k) u^(2k+1) / (2k+1)!.
   constexpr double kCoefficients[] = {1.0 / 36,
                                       -1.0 / 3600,
                                       1.0 / 211680,
@@ -311,8 +312,8 @@ double BesselK1(double x) { return Eigen::numext::bessel_k1(x); }
 double BesselK0e(double x) { return Eigen::numext::bessel_k0e(x); }
 double BesselK1e(double x) { return Eigen::numext::bessel_k1e(x); }
 
-// The C library's are accurate near their zeros. Infinite arguments are outside of the domain, as
-// in TensorFlow.
+// The functions of the C library are accurate near their zeros. Infinite arguments are outside of
+// the domain, as in TensorFlow.
 double BesselJ0(double x) { return std::isinf(x) ? kNan : j0(x); }
 double BesselJ1(double x) { return std::isinf(x) ? kNan : j1(x); }
 double BesselY0(double x) { return x <= 0 ? -kInfinity : std::isinf(x) ? kNan : y0(x); }

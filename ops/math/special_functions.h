@@ -1,30 +1,31 @@
-// Special functions of doubles. They return NaN outside of their domain and for NaN, and end after
-// a bounded number of steps for any argument. Results are accurate to about 1e-14, relative or near
-// zeros absolute, unless stated otherwise.
+// Special functions of doubles. They return NaN for NaN and outside of their domain, and take a
+// bounded number of steps for all arguments. Unless stated otherwise, the error is about 1e-14:
+// relative, or absolute near zeros.
 #ifndef GRADFLOW_OPS_MATH_SPECIAL_FUNCTIONS_H_
 #define GRADFLOW_OPS_MATH_SPECIAL_FUNCTIONS_H_
 
 namespace gradflow::special_functions {
 
-// ---- Of the gamma function ----
+// ---- Gamma functions ----
 
 // The logarithmic derivative of Gamma.
 double Digamma(double x);
-// Its derivative of order n, an integer; Digamma for 0.
+// The derivative of Digamma of order n, which must be an integer. Order 0 is Digamma.
 double Polygamma(double n, double x);
 // The sum of (k + q)^-x over k = 0, 1, ...; infinity for x = 1 and for q = 0, -1, ...
 double Zeta(double x, double q);
-// The regularized incomplete gamma functions P(a, x) and Q(a, x) = 1 - P(a, x), accurate to 1e-10.
+// The regularized incomplete gamma functions P(a, x) and Q(a, x) = 1 - P(a, x). The error is at
+// most 1e-10.
 double Igamma(double a, double x);
 double Igammac(double a, double x);
-// The derivative of Igamma in a, accurate to 1e-11 for a up to 1000.
+// The derivative of Igamma with respect to a. The error is at most 1e-11 for a up to 1000.
 double IgammaGradA(double a, double x);
-// The derivative by alpha of the quantile of a gamma distribution that is `sample`.
+// The derivative with respect to alpha of a sample from a gamma distribution, at a fixed quantile.
 double GammaSampleGradAlpha(double alpha, double sample);
-// The regularized incomplete beta function, accurate to 1e-11.
+// The regularized incomplete beta function. The error is at most 1e-11.
 double Betainc(double a, double b, double x);
 
-// ---- Of the normal distribution ----
+// ---- Normal distribution ----
 
 // The inverse of the cumulative distribution function.
 double Ndtri(double p);
@@ -34,7 +35,7 @@ double Erfinv(double x);
 
 // e^(-x^2) times the integral of e^(t^2) from 0 to x.
 double Dawsn(double x);
-// The integral of e^t / t from -infinity to x, for x >= 0.
+// The integral of e^t / t from -infinity to x. REQUIRES: x >= 0
 double Expint(double x);
 // The integrals of cos(pi t^2 / 2) and sin(pi t^2 / 2) from 0 to x.
 double FresnelCos(double x);

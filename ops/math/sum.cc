@@ -14,8 +14,8 @@
 namespace gradflow::sum {
 namespace {
 
-// Returns fn(TypeTag<Part>(), parts) for the type of the parts of an element, which are summed
-// independently.
+// Returns fn(TypeTag<Part>(), parts), where Part is the type of an element's parts, which are
+// summed independently.
 template <typename F>
 Reducer ForParts(DataType dtype, const F& fn) {
   Reducer reducer = {};
@@ -25,7 +25,7 @@ Reducer ForParts(DataType dtype, const F& fn) {
   return reducer;
 }
 
-// The Reducer of the sums of parts of type T. Contiguous floats are added by vectors.
+// The Reducer of sums of parts of type T. Contiguous floats are added with vectors.
 template <typename T>
 Reducer MakeSum(int parts) {
   using Policy = SumPolicy<T>;
@@ -45,7 +45,7 @@ T DividedBy(Wide sum, int64_t count) {
   }
 }
 
-// The square root of the sum of squares of the parts.
+// The square root of the sum of squares.
 template <typename T>
 struct RealNorm {
   using Element = T;
@@ -59,7 +59,7 @@ struct RealNorm {
   static T Finish(double a, int64_t) {
     const double norm = std::sqrt(a);
     if constexpr (std::is_integral_v<T>) {
-      // From 2^digits on, a cast is undefined.
+      // A cast is undefined for values of 2^digits and above.
       const double limit = std::ldexp(1.0, std::numeric_limits<T>::digits);
       if (norm >= limit) return std::numeric_limits<T>::max();
     }

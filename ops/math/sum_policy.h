@@ -1,4 +1,4 @@
-// Sums and products of elements as policies of reductions (reduction.h), which scans share.
+// Sums and products as policies of reductions (reduction.h). Scans use them as well.
 #ifndef GRADFLOW_OPS_MATH_SUM_POLICY_H_
 #define GRADFLOW_OPS_MATH_SUM_POLICY_H_
 
@@ -21,12 +21,12 @@ struct NarrowSum {
   static void Add(T x, double* a) { *a += static_cast<float>(x); }
   static void Merge(double from, double* a) { *a += from; }
   static T Finish(double a, int64_t) { return static_cast<T>(a); }
-  // Returns the sum before it is rounded to the type.
+  // Returns the sum before it is rounded to the element type.
   static double Wide(double a) { return a; }
 };
 
 // double is summed with compensation: the error of each addition is accumulated separately (Knuth's
-// two-sum), which is as accurate as twice the precision.
+// two-sum). This is as accurate as a sum in twice the precision.
 struct DoubleSum {
   using Element = double;
   struct Accumulator {
@@ -51,7 +51,7 @@ struct DoubleSum {
   }
 };
 
-// Integers are summed in 64 bits. The low bits of the sum equal the sum that wraps around in T.
+// Integers are summed in 64 bits. The low bits equal the sum that wraps around in T.
 template <typename T>
 struct IntegerSum {
   using Element = T;
@@ -76,8 +76,8 @@ struct SumPolicyOf<double> {
 template <typename T>
 using SumPolicy = typename SumPolicyOf<T>::type;
 
-// Floats are multiplied in double, so that the product of floats overflows or vanishes only if
-// that of doubles does.
+// Floats are multiplied in double, so that intermediate products neither overflow nor vanish in
+// float.
 template <typename T>
 struct RealProduct {
   using Element = T;
@@ -88,7 +88,7 @@ struct RealProduct {
   static T Finish(double a, int64_t) { return static_cast<T>(a); }
 };
 
-// The low bits of the product in 64 bits equal the product that wraps around in T.
+// Integers are multiplied in 64 bits. The low bits equal the product that wraps around in T.
 template <typename T>
 struct IntegerProduct {
   using Element = T;

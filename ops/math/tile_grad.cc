@@ -20,7 +20,7 @@ absl::Status CheckLength(int64_t found, const PartialTensorShape& input) {
                                  "of shape ", input.DebugString(), ", but has ", found);
 }
 
-// Returns the shape of the tensor that was tiled. REQUIRES: the rank is known
+// Returns the shape of the tensor before it was tiled. REQUIRES: the rank is known
 absl::StatusOr<PartialTensorShape> UntiledShape(PartialTensorShape shape,
                                                 absl::Span<const int64_t> multiples) {
   const PartialTensorShape input = shape;
@@ -69,8 +69,8 @@ absl::Status TileGrad(KernelContext& ctx) {
   Tensor* output = nullptr;
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &output));
   if (shape.num_elements() == 0) return absl::OkStatus();
-  // Splits each dimension in two: over the copies, and over the elements of one copy. Without those
-  // of one element, there are at most 62.
+  // Splits each dimension into the copies and the elements of a copy. At most 62 dimensions remain
+  // without the dimensions of size 1.
   DimVector dims;
   DimVector kept;
   std::vector<bool> reduced;

@@ -12,7 +12,7 @@
 namespace gradflow::unary {
 namespace {
 
-// Integers are computed as unsigned integers (see WrappingType), which do not overflow.
+// Integers are computed as unsigned integers (WrappingType), which do not overflow.
 struct Negate {
   template <typename T>
   T operator()(T x) const {
@@ -53,7 +53,7 @@ struct SignOf {
       const auto magnitude = std::abs(x);
       return magnitude == 0 ? T(0) : x / magnitude;
     } else {
-      // The form that is no branch for the compiler. NaN stays NaN.
+      // This form compiles without branches. NaN stays NaN.
       const T sign = static_cast<T>((x > 0) - (x < 0));
       return x != x ? x : sign;
     }
@@ -100,7 +100,7 @@ void RegisterRoots(Registry& registry) {
       .Shape(UnchangedShape)
       .Doc(R"(Returns the square root of x element-wise.
 
-The root of a negative real number is NaN; that of a complex number has a nonnegative real part.
+The root of a negative real number is NaN. The root of a complex number has a nonnegative real part.
 
 x: A tensor.
 y: The roots, of the shape of `x`.
@@ -127,7 +127,7 @@ T: The type of both.)");
   RegisterUnaryKernels<ReciprocalSquareRoot, OwnType>(registry, "Rsqrt", ContinuousTypes());
 }
 
-// Registers Reciprocal under its name, or under its former one.
+// Registers Reciprocal under its current or its former name.
 void RegisterReciprocal(Registry& registry, absl::string_view op) {
   registry.Op(op)
       .Group("math_ops")
@@ -140,8 +140,8 @@ void RegisterReciprocal(Registry& registry, absl::string_view op) {
       .Doc(
           absl::StrCat("Returns 1 / x element-wise", op == "Inv" ? ", as Reciprocal does" : "", R"(.
 
-The reciprocal of a zero is an infinity of its sign. As in TensorFlow, there are no kernels for
-integers.
+The reciprocal of a zero is an infinity with the sign of the zero. As in TensorFlow, there are no
+kernels for integers.
 
 x: A tensor.
 y: The reciprocals, of the shape of `x`.

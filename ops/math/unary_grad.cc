@@ -1,5 +1,5 @@
-// The gradients of unary functions by their results: InvGrad, ReciprocalGrad, SqrtGrad, RsqrtGrad,
-// SigmoidGrad and TanhGrad.
+// The gradients of unary functions in terms of their results: InvGrad, ReciprocalGrad, SqrtGrad,
+// RsqrtGrad, SigmoidGrad and TanhGrad.
 #include <complex>
 #include <utility>
 
@@ -12,7 +12,8 @@
 namespace gradflow::unary_grad {
 namespace {
 
-// The conjugate, through which gradients of complex functions pass; a real number itself.
+// The conjugate of a complex number, which gradients of complex functions multiply by; a real
+// number itself.
 template <typename T>
 T Conjugate(T x) {
   if constexpr (kIsComplex<T>) {
@@ -84,9 +85,9 @@ void RegisterGradient(Registry& registry, absl::string_view op, absl::string_vie
                         complex_numbers, R"(
 
 y: The values of the function.
-dy: The gradients with respect to `y`, as many.
+dy: The gradients with respect to `y`, one for each element of `y`.
 z: The gradients with respect to x, of the shape of `y`.
-T: The type of all.)"));
+T: The type of the inputs and the output.)"));
   const auto add = [&](auto tag, DataTypeVector types) {
     using T = typename decltype(tag)::type;
     registry

@@ -62,9 +62,9 @@ gradients: The gradients with respect to the results of the activation.
 )",
                    known, ": The ", known == "outputs" ? "results" : "arguments",
                    R"( of the activation, of the same shape.
-backprops: The gradients with respect to its arguments, of the same shape.)",
+backprops: The gradients with respect to the arguments of the activation, of the same shape.)",
                    alpha.empty() ? "" : kAlphaDoc, R"(
-T: The type of all.)"));
+T: The type of the inputs and outputs.)"));
 }
 
 std::unique_ptr<OpKernel> NewActivationGradKernel(const KernelConstruction& construction,

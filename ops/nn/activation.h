@@ -1,5 +1,4 @@
-// Definitions that the families of activation functions share: those of their ops, and of the ops
-// that compute their gradients.
+// Definitions that the activation ops and the ops of their gradients share.
 #ifndef GRADFLOW_OPS_NN_ACTIVATION_H_
 #define GRADFLOW_OPS_NN_ACTIVATION_H_
 
@@ -15,23 +14,24 @@
 
 namespace gradflow {
 
-// The specs of attribute T of activations.
+// Specs of attribute T of activations.
 inline constexpr char kRealActivationTypes[] =
     "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}";
 inline constexpr char kFloatActivationTypes[] = "T: {half, bfloat16, float, double}";
 
-// Registers the definition of an activation, whose output has the shape of its input `features`.
-// `alpha` is the spec of an attribute that comes first, or empty. `doc` ends before the arguments.
+// Registers the definition of an activation. The output has the shape of the input `features`.
+// `alpha` is the spec of an attribute that comes first, or empty. `doc` is the documentation
+// without the arguments.
 void RegisterActivation(Registry& registry, absl::string_view op, absl::string_view alpha,
                         absl::string_view types, absl::string_view doc);
-// Registers the definition of the op of its gradient. Its inputs are `gradients` and `known`, which
-// is "features" or "outputs". `alpha` as above.
+// Registers the definition of the op that computes the gradient. Its inputs are `gradients` and
+// `known`, which is "features" or "outputs". `alpha` is as in RegisterActivation().
 void RegisterActivationGrad(Registry& registry, absl::string_view op, absl::string_view known,
                             absl::string_view alpha, absl::string_view types,
                             absl::string_view doc);
 
-// Returns a kernel that runs `loop` on two inputs, which must have the same shape. Their elements
-// have `size` bytes in the loop.
+// Returns a kernel that runs `loop` on two inputs, which must have the same shape. The loop expects
+// elements of `size` bytes.
 std::unique_ptr<OpKernel> NewActivationGradKernel(const KernelConstruction& construction,
                                                   ElementwiseLoop loop, int size,
                                                   double nanoseconds);
@@ -41,7 +41,7 @@ absl::StatusOr<std::unique_ptr<OpKernel>> MakeActivationGradKernel(
   return NewActivationGradKernel(construction, Loop, Size, Picoseconds / 1000.0);
 }
 
-// Register kernels for floating-point numbers; half and bfloat16 share the loop of float.
+// Registers kernels for floating-point types. half and bfloat16 share the float loop.
 template <ElementwiseLoop FloatLoop, ElementwiseLoop DoubleLoop, int Picoseconds>
 void RegisterFloatActivation(Registry& registry, absl::string_view op) {
   registry.Kernel(op, MakeUnaryKernel<FloatLoop, sizeof(float), Picoseconds>)
@@ -56,7 +56,7 @@ void RegisterFloatActivationGrad(Registry& registry, absl::string_view op) {
   registry.Kernel(op, MakeActivationGradKernel<DoubleLoop, sizeof(double), 2 * Picoseconds>)
       .Types("T", {DT_DOUBLE});
 }
-// Registers kernels of the functor F for all real numbers.
+// Registers kernels of the functor F for all real types.
 template <typename F, typename... Ts>
 void RegisterRealActivationGrad(Registry& registry, absl::string_view op, TypeList<Ts...>) {
   (registry

@@ -3,7 +3,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gradflow/ops/nn/activation_simd.cc"
 #include "gradflow/ops/common/simd-inl.h"
-// After it.
+// Included after simd-inl.h, which defines the vector types.
 #include "gradflow/ops/common/exp_log-inl.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -17,7 +17,7 @@
 namespace gradflow::avg_pool {
 namespace {
 
-// Sums of more terms are accumulated in double.
+// Sums with more terms are accumulated in double.
 constexpr double kMaxFloatTerms = 16;
 
 template <int Rank>
@@ -76,8 +76,8 @@ class AvgPool final : public OpKernel {
   PoolAttrs attrs_;
 };
 
-// Each element has the sum of the gradients of its windows, each divided by the elements of the
-// window.
+// Computes the gradient of the input. The gradient of each window is divided by the number of
+// elements of the window. Each element is the sum of these quotients over its windows.
 template <typename C, typename A>
 class GradientRows {
  public:
@@ -185,8 +185,8 @@ class GradientRows {
   const PoolGeometry& g_;
   const RowReader<C> reader_;
   const RowWriter<C> writer_;
-  // If pixels are computed by vectors; otherwise empty: the weight of each column of the windows,
-  // and the windows that cover each column of the input.
+  // The weight of each column of windows, and the windows that cover each column of the input.
+  // Empty unless pixels are computed with vectors.
   std::vector<float> weights_;
   std::vector<PoolRange> windows_;
 };
@@ -236,7 +236,7 @@ void RegisterKernels(Registry& registry, const std::string& op) {
 
 constexpr char kAttrsDoc[] =
     R"(ksize: The size of the windows along each dimension; 1 for batch and channels.
-strides: The distance of neighboring windows along each dimension; 1 for batch and channels.
+strides: The distance between neighboring windows along each dimension; 1 for batch and channels.
 padding: "SAME" pads the input to ceil(size / stride) windows along each dimension. "VALID" has the
   windows that lie within the input.
 data_format: The order of the dimensions. Unlike in TensorFlow, the CPU accepts channels first.
@@ -277,7 +277,7 @@ output: The mean of each window.
       .Doc(absl::StrCat(R"(Computes the gradient of AvgPool.
 
 orig_input_shape: The shape of the input of AvgPool.
-grad: The gradients with respect to the output of AvgPool, of its shape.
+grad: The gradients with respect to the output of AvgPool, of the same shape.
 output: The gradients with respect to the input.
 )",
                         kAttrsDoc));
@@ -313,7 +313,7 @@ output: The mean of each window.
       .Doc(absl::StrCat(R"(Computes the gradient of AvgPool3D.
 
 orig_input_shape: The shape of the input of AvgPool3D.
-grad: The gradients with respect to the output of AvgPool3D, of its shape.
+grad: The gradients with respect to the output of AvgPool3D, of the same shape.
 output: The gradients with respect to the input.
 )",
                         kAttrsDoc));

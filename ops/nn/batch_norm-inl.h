@@ -1,17 +1,17 @@
-// The loops of batch normalization, for its files with SIMD kernels: sums in double and elementwise
-// functions, over rows (with sums and coefficients for each column) and over planes (with those for
-// each channel). simd-inl.h shows the form of such files.
+// The loops of batch normalization, for its files with SIMD kernels: sums in double, and
+// elementwise functions. Rows have sums and coefficients per column; planes have them per channel.
+// simd-inl.h shows how such a file looks.
 //
-// Sums are functions
+// A sum is a struct with the function
 //   Add(dd, in, channel, sums)    // adds terms of the doubles in[kInputs] to sums[kSums]
-// where `channel` is Column(dd, j) for columns from j on, or Channel(dd, c) for one channel.
+// where `channel` is Column(dd, j) for the columns from j on, or Channel(dd, c) for channel c.
 
 #include <cstdint>
 
 #include "gradflow/ops/common/simd-inl.h"
 #include "gradflow/ops/nn/batch_norm_simd.h"
 
-// A guard that holds once for each target.
+// An include guard that admits the file once for each target.
 #if defined(GRADFLOW_OPS_NN_BATCH_NORM_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef GRADFLOW_OPS_NN_BATCH_NORM_INL_H_
 #undef GRADFLOW_OPS_NN_BATCH_NORM_INL_H_
@@ -19,7 +19,8 @@
 #define GRADFLOW_OPS_NN_BATCH_NORM_INL_H_
 #endif
 
-// Returns from the enclosing void function after Function<Float, non_temporal>(...), and so on.
+// Calls Function<Float, non_temporal>(...), or the same for Half or Bfloat16, and returns from the
+// enclosing void function.
 #undef GRADFLOW_BATCH_NORM_SWITCH
 #define GRADFLOW_BATCH_NORM_SWITCH(type, non_temporal, Function, ...) \
   switch (type) {                                                     \
@@ -41,13 +42,13 @@ namespace HWY_NAMESPACE {
 using Doubles = hn::ScalableTag<double>;
 constexpr int64_t kDoubles = hn::MaxLanes(Doubles());
 
-// Loads as many elements as `dd` has lanes.
+// Loads one element for each lane of `dd`.
 template <class Io, class DD>
 HWY_INLINE V<DD> LoadWide(DD dd, const typename Io::Element* p) {
   return hn::PromoteTo(dd, Io::Load(hn::Rebind<float, DD>(), p));
 }
 
-// A number of each column or channel, from which sums take differences.
+// A number per column or channel that sums subtract from each element.
 struct Shift {
   const float* shift;
 
@@ -63,8 +64,8 @@ struct Shift {
 
 // ---- Rows ----
 
-// Adds columns from j on of kRows rows that are `distance` elements apart, the first of which
-// begins at element `begin`.
+// Adds columns of kRows rows to their sums, from column j on. The rows are `distance` elements
+// apart; the first row begins at element `begin`.
 template <class Io, int64_t kRows, int kInputs, int kSums, class DD, class Sums>
 HWY_INLINE void AddColumns(DD dd, const Sums& add, const typename Io::Element* const* in,
                            int64_t begin, int64_t distance, int64_t j, double* const* sums) {
@@ -84,19 +85,20 @@ HWY_INLINE void AddColumns(DD dd, const Sums& add, const typename Io::Element* c
   for (int k = 0; k < kSums; ++k) hn::StoreU(s[k], dd, sums[k] + j);
 }
 
-// The distance, in elements, at which sums prefetch the elements of a row.
+// The distance, in elements, at which sums over rows prefetch.
 constexpr int64_t kRowPrefetchElements = 512;
 
-// Adds kRows rows that are `distance` elements apart to the sums of their columns. What comes next
-// in each of them is prefetched, first of the row and then of the one `stride` elements further on:
-// the work on a line keeps a processor from looking far enough ahead by itself.
+// Adds kRows rows that are `distance` elements apart to the sums of their columns. Prefetches the
+// next elements of each row, and at the end of a row the start of the row that is `stride` elements
+// further. The processor does not look far enough ahead by itself, because each cache line takes
+// much work.
 template <class Io, int64_t kRows, int kInputs, int kSums, class Sums>
 HWY_INLINE void AddRows(const Sums& add, const typename Io::Element* const* in, int64_t begin,
                         int64_t distance, int64_t stride, int64_t columns, double* const* sums) {
-  // From here on the next row is prefetched.
+  // From this column on, the next row is prefetched.
   const int64_t turn = columns - HWY_MIN(columns, kRowPrefetchElements);
   int64_t j = 0;
-  // A cache line of floats at a time.
+  // One cache line of floats at a time.
   for (; j + kSumLanes <= columns; j += kSumLanes) {
     const int64_t ahead = j < turn ? kRowPrefetchElements : stride - turn;
     GRADFLOW_UNROLL
@@ -121,7 +123,8 @@ HWY_INLINE void AddRows(const Sums& add, const typename Io::Element* const* in, 
 template <class Io, int kInputs, int kSums, class Sums>
 HWY_INLINE void SumRows(const Sums& add, const typename Io::Element* const* in,
                         const BatchNormRows& rows, double* const* sums) {
-  // A copy in registers: stores of sums could change what a pointer points to.
+  // A local copy of the pointers: the compiler would otherwise reload them after each store of a
+  // sum.
   double* to[kSums];
   for (int k = 0; k < kSums; ++k) to[k] = sums[k];
   const RowPairs pairs = PairRows(rows.rows);
@@ -134,7 +137,7 @@ HWY_INLINE void SumRows(const Sums& add, const typename Io::Element* const* in,
   }
 }
 
-// Maps kVectors vectors from column j on of kRows rows that are `distance` elements apart.
+// Maps kVectors vectors of kRows rows, from column j on. The rows are `distance` elements apart.
 template <class Io, int64_t kRows, int64_t kVectors, int kInputs, bool kNonTemporal, class D,
           class Map>
 HWY_INLINE void MapColumns(D d, const Map& map, const typename Io::Element* const* in,
@@ -160,7 +163,7 @@ HWY_INLINE void MapSomeRows(const Map& map, const typename Io::Element* const* i
                             typename Io::Element* out, int64_t begin, int64_t distance,
                             int64_t columns) {
   constexpr int64_t kStep = kFull;
-  // A cache line of floats, which a non-temporal store is to fill at once.
+  // One cache line of floats, so that a non-temporal store fills it at once.
   constexpr int64_t kLineVectors = kSumLanes / kStep;
   int64_t j = 0;
   for (; j + kSumLanes <= columns; j += kSumLanes) {
@@ -176,7 +179,7 @@ HWY_INLINE void MapSomeRows(const Map& map, const typename Io::Element* const* i
 template <class Io, int kInputs, bool kNonTemporal, class Map>
 HWY_INLINE void MapRows(const Map& map, const typename Io::Element* const* in,
                         typename Io::Element* out, const BatchNormRows& rows) {
-  // Plain stores are fastest in order, where the processor sees what lines they want next.
+  // Plain stores are fastest in order, because the processor can then predict the next lines.
   const RowPairs pairs = kNonTemporal ? PairRows(rows.rows) : RowPairs{0, rows.rows};
   for (int64_t row = 0; row < pairs.pairs; ++row) {
     MapSomeRows<Io, 2, kInputs, kNonTemporal>(map, in, out, row * rows.stride,
@@ -189,14 +192,14 @@ HWY_INLINE void MapRows(const Map& map, const typename Io::Element* const* in,
 
 // ---- Planes ----
 
-// The end of a run, fewer than kSumLanes elements, as full vectors.
+// The last elements of a run, fewer than kSumLanes, as full vectors.
 template <class Element>
 struct RunEnd {
   alignas(64) Element elements[kSumLanes];
 
-  // Loads n elements, and `pad` behind them.
+  // Loads n elements, and fills the rest with `pad`.
   HWY_INLINE void Load(const Element* from, int64_t n, Element pad) {
-    // AVX-512 has masked loads of both sizes, AVX2 of floats alone.
+    // AVX-512 has masked loads of both element sizes, AVX2 only of floats.
     if constexpr (HWY_TARGET <= HWY_AVX3 || (HWY_TARGET == HWY_AVX2 && sizeof(Element) == 4)) {
       const hn::CappedTag<Element, kSumLanes> d;
       constexpr int64_t kLanes = hn::MaxLanes(d);
@@ -222,10 +225,10 @@ struct RunEnd {
 };
 
 constexpr int64_t kLaneVectors = kSumLanes / kDoubles;
-// The distance, in elements, at which sums prefetch elements.
+// The distance, in elements, at which sums over planes prefetch.
 constexpr int64_t kPrefetchElements = 1024;
 
-// Adds kSumLanes elements, from in[k][i] on.
+// Adds the kSumLanes elements from in[k][i] on.
 template <class Io, int kInputs, int kSums, class Sums, class Coefficient>
 HWY_INLINE void AddLanes(const Sums& add, const Coefficient& channel,
                          const typename Io::Element* const* in, int64_t i,
@@ -240,9 +243,9 @@ HWY_INLINE void AddLanes(const Sums& add, const Coefficient& channel,
   }
 }
 
-// Adds the sums over a run of channel c to lanes[kSums][kSumLanes]. Prefetches what comes next in
-// the run, and then in the run that begins `next` elements further on.
-// REQUIRES: adding `pad` changes no sum
+// Adds a run of channel c to lanes[kSums][kSumLanes]. Prefetches the next elements of the run, and
+// then the run that begins `next` elements further.
+// REQUIRES: adding `pad` does not change a sum
 template <class Io, int kInputs, int kSums, class Sums>
 HWY_INLINE void SumRun(const Sums& add, int64_t c, const typename Io::Element* const* in, int64_t n,
                        int64_t next, typename Io::Element pad, double* lanes) {
@@ -256,7 +259,7 @@ HWY_INLINE void SumRun(const Sums& add, int64_t c, const typename Io::Element* c
     }
   }
   const auto channel = add.Channel(dd, c);
-  // From here on the next run is prefetched.
+  // From this element on, the next run is prefetched.
   const int64_t turn = n - HWY_MIN(n, kPrefetchElements);
   int64_t i = 0;
   for (; i + kSumLanes <= n; i += kSumLanes) {
@@ -309,7 +312,7 @@ HWY_INLINE void MapRun(const Function& function, const typename Io::Element* con
   result.Store(n - i, out + i);
 }
 
-// Returns the distance from a channel's run to the next run in order.
+// Returns the distance from a channel's run to the run that follows.
 HWY_INLINE int64_t NextRun(const Planes& planes, int64_t channel) {
   return channel + 1 < planes.channels
              ? planes.channel_stride

@@ -1,5 +1,5 @@
-// Batch normalization: FusedBatchNorm, FusedBatchNormV2 and FusedBatchNormV3. The gradients are in
-// batch_norm_grad.cc.
+// Batch normalization: FusedBatchNorm, FusedBatchNormV2 and FusedBatchNormV3. batch_norm_grad.cc
+// has the gradients.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -43,7 +43,7 @@ constexpr const char* kInputNames[] = {"x", "scale", "offset", "mean", "variance
 
 struct ForwardAttrs : BatchNormAttrs {
   float exponential_avg_factor = 1;
-  // Returns whether the running statistics, `mean` and `variance`, enter the result.
+  // Returns true if the result depends on the running statistics, `mean` and `variance`.
   bool uses_running() const { return !is_training || exponential_avg_factor != 1; }
 };
 
@@ -53,7 +53,7 @@ absl::Status ReadAttrs(const Source& source, ForwardAttrs* attrs) {
   return source.GetAttr("exponential_avg_factor", &attrs->exponential_avg_factor);
 }
 
-// Checks the shapes of the inputs. Returns the number of channels, or -1.
+// Checks the shapes of the inputs. Returns the number of channels; -1 if unknown.
 absl::StatusOr<int64_t> CheckShapes(const ForwardAttrs& attrs,
                                     absl::FunctionRef<PartialTensorShape(int input)> shape) {
   const PartialTensorShape x = shape(kX);
@@ -85,7 +85,7 @@ absl::Status BatchNormShape(ShapeContext& c) {
 }
 
 // The mean and variance of each channel, and the coefficients of each column or channel.
-struct ChannelTable {
+struct BatchNormTable {
   double* mean;
   double* variance;
   float* center;
@@ -94,10 +94,10 @@ struct ChannelTable {
   float* offset;
 };
 
-// Inference of rows of floats, as a step.
+// Inference on rows of floats, as a fused step.
 class BatchNormStep final : public FusedStep {
  public:
-  // `floats` is [4, channels]: the coefficients in their order.
+  // `floats` is [4, channels]: the coefficients, in the order of BatchNormCoefficients.
   explicit BatchNormStep(Tensor floats) : floats_(std::move(floats)) {}
   void Apply(const ResultPart& part) const override {
     const float* const data = static_cast<const float*>(floats_.raw_data());
@@ -169,7 +169,7 @@ class BatchNorm final : public OpKernel, public StepKernel {
     Tensor doubles;
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_FLOAT, {4, width}, &floats));
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_DOUBLE, {2, layout.channels}, &doubles));
-    ChannelTable table;
+    BatchNormTable table;
     table.mean = doubles.flat<double>().data();
     table.variance = table.mean + layout.channels;
     table.center = floats.flat<float>().data();
@@ -177,12 +177,12 @@ class BatchNorm final : public OpKernel, public StepKernel {
     table.factor = table.center_rest + width;
     table.offset = table.factor + width;
 
-    // Allocated before y, which may take the place of x.
+    // Training computes moments; inference reads the statistics from inputs.
     Tensor block_moments;
     if (attrs_.is_training) {
       GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_DOUBLE, blocks.sums_shape, &block_moments));
     } else {
-      // The places of coefficients hold the floats that become doubles.
+      // The statistics are converted to floats in the arrays of coefficients, then to doubles.
       VectorToFloats(ctx.run(), ctx.input(kMean), table.center);
       VectorToFloats(ctx.run(), ctx.input(kVariance), table.factor);
       ForEachChannel(ctx.run(), layout.channels, [&](int64_t c) {
@@ -220,8 +220,9 @@ class BatchNorm final : public OpKernel, public StepKernel {
     return absl::OkStatus();
   }
 
-  // Computes a channel's coefficients from its mean and variance. Its factor is its scale before.
-  void SetCoefficients(const ChannelTable& table, int64_t c) const {
+  // Computes a channel's coefficients from its mean and variance. table.factor[c] must hold the
+  // scale.
+  void SetCoefficients(const BatchNormTable& table, int64_t c) const {
     const double stddev = Stddev(table.variance[c]);
     table.center[c] = SplitDouble(table.mean[c], &table.center_rest[c]);
     table.factor[c] = Factor(table.factor[c], stddev);
@@ -232,7 +233,7 @@ class BatchNorm final : public OpKernel, public StepKernel {
   static float Factor(float scale, double stddev) { return static_cast<float>(scale / stddev); }
 
   void ComputeRows(const RowBlocks& blocks, const Tensor& x, const BatchNormLayout& layout,
-                   double* moments, const ChannelTable& table, Tensor* y) const {
+                   double* moments, const BatchNormTable& table, Tensor* y) const {
     const ElementType type = ElementTypeOf(x.dtype());
     const void* const in = x.raw_data();
     void* const out = y->raw_data();
@@ -261,7 +262,7 @@ class BatchNorm final : public OpKernel, public StepKernel {
   }
 
   void ComputePlanes(const PlaneBlocks& blocks, const Tensor& x, const BatchNormLayout& layout,
-                     double* moments, const ChannelTable& table, Tensor* y) const {
+                     double* moments, const BatchNormTable& table, Tensor* y) const {
     const ElementType type = ElementTypeOf(x.dtype());
     const void* const in = x.raw_data();
     void* const out = y->raw_data();
@@ -296,7 +297,7 @@ class BatchNorm final : public OpKernel, public StepKernel {
   }
 
   absl::Status SetStatistics(KernelContext& ctx, const BatchNormLayout& layout,
-                             const ChannelTable& table) const {
+                             const BatchNormTable& table) const {
     if (!attrs_.is_training) {
       PassOnStatistics(ctx);
       return absl::OkStatus();
@@ -313,7 +314,7 @@ class BatchNorm final : public OpKernel, public StepKernel {
       SetVector(ctx.run(), outputs[kBatchVariance],
                 [&](int64_t c) { return table.variance[c] * bessel; });
     } else {
-      // The coefficients are no longer used, and make room.
+      // The coefficients are no longer used, so their memory is reused.
       float* const running = table.center;
       VectorToFloats(ctx.run(), ctx.input(kMean), running);
       SetVector(ctx.run(), outputs[kBatchMean],
@@ -332,7 +333,7 @@ class BatchNorm final : public OpKernel, public StepKernel {
   DataTypeVector input_types_;
 };
 
-// $0 is a last sentence, $1 the rank of x, $2 further lines for outputs and types, and $3 the data
+// $0 is a final sentence, $1 the rank of x, $2 more lines for outputs and types, and $3 the data
 // formats.
 constexpr char kDoc[] = R"(Batch normalization.
 
@@ -340,27 +341,28 @@ Each channel of `x` is brought to mean 0 and variance 1, then scaled and shifted
 
     y = (x - mean) * scale / sqrt(variance + epsilon) + offset
 
-In training, mean and variance are those of the batch: over all axes but that of the channels.
-Otherwise they are the inputs `mean` and `variance`, which are then passed on as the outputs.
-Statistics are accurate also where the mean is large beside the stddev, and have the same bits for
-any number of threads and on any processor. Those of an empty batch in training are NaN, and zero in
-the reserve spaces. $0
+In training, the mean and the variance of the batch are used, over all axes except the channels.
+Otherwise, the inputs `mean` and `variance` are used, and are also returned as the outputs.
+Statistics are accurate even if the mean is much larger than the stddev, and have the same bits for
+any number of threads and on any processor. In training, an empty batch has NaN in `batch_mean` and
+`batch_variance`, and zero in the reserve spaces. $0
 
 x: A tensor of rank $1.
 scale: A vector with the factor of each channel.
-offset: A vector with what is added to each channel.
+offset: A vector with the offset of each channel.
 mean: A vector with the running mean of each channel. In training with exponential_avg_factor = 1
   it is not used and may have any length.
-variance: A vector with the running variance of each channel; as `mean`.
+variance: A vector with the running variance of each channel. Not used if `mean` is not used.
 y: The normalized tensor.
 batch_mean: The mean; in training with a factor f = exponential_avg_factor other than 1,
   (1 - f) * mean + f * (mean of the batch).
-batch_variance: The variance with Bessel's correction, times m / (m - 1) for the m > 1 elements of
-  a channel; mixed with the running variance as the mean is.
+batch_variance: The variance. In training it has Bessel's correction: it is multiplied by
+  m / (m - 1) if a channel has m > 1 elements. If f is not 1, it is mixed with the running variance
+  in the same way as the mean.
 reserve_space_1: The mean, for the gradient.
 reserve_space_2: The variance without correction, for the gradient.
-$2epsilon: Added to the variance, against division by zero; not negative.
-exponential_avg_factor: The part of the batch in `batch_mean` and `batch_variance`.
+$2epsilon: Added to the variance to avoid a division by zero. Must not be negative.
+exponential_avg_factor: The weight of the batch in `batch_mean` and `batch_variance`.
 data_format: The order of the dimensions of `x`: $3.
 is_training: If true, uses the statistics of the batch.)";
 

@@ -59,18 +59,18 @@ BatchNormLayout MakeBatchNormLayout(const BatchNormAttrs& attrs, const TensorSha
   layout.channels = x.dim_size(channel_dim);
   layout.spatial = 1;
   for (int d = 1; d < attrs.rank; ++d) {
-    // In an empty tensor the product of the other dimensions could be too large.
+    // The product of the other dimensions of an empty tensor could overflow.
     if (d != channel_dim)
       layout.spatial = x.num_elements() == 0 ? 0 : layout.spatial * x.dim_size(d);
   }
-  // With planes of one element, both formats are the same.
+  // If planes have size 1, both formats have the same layout.
   layout.in_rows = attrs.channels_last || layout.spatial == 1;
   return layout;
 }
 
 void ForEachRows(const RunContext& run, int64_t size, int64_t width, bool backwards,
                  absl::FunctionRef<void(int64_t offset, const BatchNormRows& rows)> fn) {
-  // Less than this is not worth a task.
+  // The minimum number of elements that are worth a task.
   constexpr int64_t kTaskElements = 32 * 1024;
   const int64_t rows = size / width;
   const int64_t rest = size % width;
@@ -115,7 +115,7 @@ void VectorToFloats(const RunContext& run, const Tensor& vector, float* floats) 
 }
 
 void SetVector(const RunContext& run, Tensor* vector, absl::FunctionRef<double(int64_t i)> value) {
-  // A NaN is always the same one, so that its bits do not depend on the processor.
+  // Always the same NaN, so that its bits do not depend on the processor.
   const auto as_float = [&](int64_t i) {
     const double v = value(i);
     return std::isnan(v) ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(v);

@@ -1,5 +1,5 @@
-// Attributes, shapes, shards and element conversions that batch normalization and its gradients
-// share.
+// Attributes, shapes, shards and element conversions shared by batch normalization and its
+// gradients.
 #ifndef GRADFLOW_OPS_NN_BATCH_NORM_COMMON_H_
 #define GRADFLOW_OPS_NN_BATCH_NORM_COMMON_H_
 
@@ -24,19 +24,19 @@
 
 namespace gradflow {
 
-// The attributes of all the ops.
+// The attributes that all ops have.
 struct BatchNormAttrs {
   float epsilon = 0;
   bool is_training = true;
-  // "NHWC", "NCHW", "NDHWC" or "NCDHW", and what follows from it.
+  // "NHWC", "NCHW", "NDHWC" or "NCDHW". The members below follow from it.
   std::string data_format;
   int rank = 0;
   bool channels_last = true;
 };
 
-// Checks epsilon and data_format, and sets what follows from the latter.
+// Checks epsilon and data_format, and sets the members that follow from data_format.
 absl::Status CheckBatchNormAttrs(BatchNormAttrs* attrs);
-// Source is KernelConstruction or ShapeContext.
+// Reads and checks the attributes. Source is KernelConstruction or ShapeContext.
 template <typename Source>
 absl::Status ReadBatchNormAttrs(const Source& source, BatchNormAttrs* attrs) {
   if (absl::Status s = source.GetAttr("epsilon", &attrs->epsilon); !s.ok()) return s;
@@ -45,7 +45,7 @@ absl::Status ReadBatchNormAttrs(const Source& source, BatchNormAttrs* attrs) {
   return CheckBatchNormAttrs(attrs);
 }
 
-// The documentation of T and U in the ops that have both.
+// The documentation of T and U, for the ops that have both.
 inline constexpr char kBatchNormTypesDoc[] =
     R"(T: The type of the elements, which are computed in float.
 U: The type of the statistics.
@@ -53,30 +53,32 @@ U: The type of the statistics.
 
 // ---- Shapes ----
 
-// Returns the number of channels of `x`, -1 if not known.
+// Returns the number of channels of `x`; -1 if unknown.
 absl::StatusOr<int64_t> BatchNormChannels(const BatchNormAttrs& attrs, const PartialTensorShape& x);
-// Returns an error unless `found`, the shape of input `name`, may be [*channels]. Sets *channels if
-// it was -1.
+// Returns an error unless input `name` of shape `found` may be a vector of *channels elements. Sets
+// *channels if it was -1.
 absl::Status CheckPerChannel(const BatchNormAttrs& attrs, const PartialTensorShape& x,
                              absl::string_view name, const PartialTensorShape& found,
                              int64_t* channels);
-// Returns `x` with its number of channels set.
+// Returns `x` with the given number of channels.
 PartialTensorShape WithChannels(const BatchNormAttrs& attrs, PartialTensorShape x,
                                 int64_t channels);
 
-// The elements of x in memory: [rows, channels] if `in_rows`, or [batch, channels, spatial].
+// The memory layout of x: [rows, channels] if `in_rows` is true, otherwise [batch, channels,
+// spatial].
 struct BatchNormLayout {
   int64_t batch = 0;
   int64_t channels = 0;
   int64_t spatial = 0;
   bool in_rows = true;
-  // The number of elements of a channel.
+  // The number of elements per channel.
   int64_t count() const { return batch * spatial; }
 };
-// REQUIRES: x is of rank attrs.rank
+// REQUIRES: the rank of x is attrs.rank
 BatchNormLayout MakeBatchNormLayout(const BatchNormAttrs& attrs, const TensorShape& x);
 
-// The shards of such a tensor, of which the layout uses one, and the sums that they have.
+// The shards of a tensor with this layout, and the shape of their sums. Either `rows` or `planes`
+// is used, depending on the layout.
 struct BatchNormBlocks {
   // REQUIRES: no size of the layout is 0
   BatchNormBlocks(const RunContext& run, const BatchNormLayout& layout)
@@ -88,23 +90,23 @@ struct BatchNormBlocks {
 
   RowBlocks rows;
   PlaneBlocks planes;
-  // The number of coefficients of each kind: columns of wide rows, or channels.
+  // The number of coefficients of each kind: one per column of a wide row, or one per channel.
   int64_t width;
-  // Two sums of each column, or channel, in each block.
+  // The shape of the sums: two sums per block, for each column or channel.
   TensorShape sums_shape;
 };
 
-// Calls fn concurrently for some rows at a time, of `size` elements in rows of `width`, the last of
-// which may be shorter. With `backwards` it begins with the last rows: those that an earlier loop
-// read last are the most likely to be in a cache still.
+// Divides `size` elements into rows of `width` elements and calls fn concurrently for several rows
+// at a time. The last row may be shorter. With `backwards`, starts with the last rows: an earlier
+// loop has read them last, so they are the most likely to be still in a cache.
 void ForEachRows(const RunContext& run, int64_t size, int64_t width, bool backwards,
                  absl::FunctionRef<void(int64_t offset, const BatchNormRows& rows)> fn);
 
 // ---- Elements ----
 
-// REQUIRES: float, half or bfloat16
+// REQUIRES: dtype is float, half or bfloat16
 ElementType ElementTypeOf(DataType dtype);
-// Returns the number of bytes of `count` elements.
+// Returns the size of `count` elements in bytes.
 inline int64_t ElementBytes(ElementType type, int64_t count) {
   return count * (type == ElementType::kFloat ? 4 : 2);
 }
@@ -116,7 +118,7 @@ inline void* ElementAt(void* base, ElementType type, int64_t i) {
 }
 void ElementsToFloats(ElementType type, const void* elements, int64_t n, float* floats);
 
-// Calls fn(c) for every channel, concurrently if there are thousands.
+// Calls fn(c) for every channel, concurrently if there are thousands of channels.
 template <typename F>
 void ForEachChannel(const RunContext& run, int64_t channels, const F& fn) {
   ParallelFor(run, channels, BlockSizeForCost(10), [&](int64_t begin, int64_t end) {
@@ -124,19 +126,19 @@ void ForEachChannel(const RunContext& run, int64_t channels, const F& fn) {
   });
 }
 
-// Converts the elements of a vector of float or bfloat16.
+// Converts the elements of a float or bfloat16 vector to float.
 void VectorToFloats(const RunContext& run, const Tensor& vector, float* floats);
-// Sets element i of a vector of float or bfloat16 to value(i), which is called concurrently.
+// Sets each element i of a float or bfloat16 vector to value(i). Calls value concurrently.
 void SetVector(const RunContext& run, Tensor* vector, absl::FunctionRef<double(int64_t i)> value);
 
-// Returns the nearest float, and in *rest the difference. Together they have the precision of two
-// floats.
+// Returns the nearest float, and the difference in *rest. Both together have twice the precision of
+// a float.
 inline float SplitDouble(double value, float* rest) {
   const float nearest = static_cast<float>(value);
   *rest = std::isfinite(nearest) ? static_cast<float>(value - static_cast<double>(nearest)) : 0.0f;
   return nearest;
 }
-// Returns the reciprocal of the stddev.
+// Returns 1 / stddev.
 inline double Rstd(float variance, float epsilon) {
   return 1 / std::sqrt(static_cast<double>(variance) + static_cast<double>(epsilon));
 }

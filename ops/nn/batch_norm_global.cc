@@ -1,4 +1,4 @@
-// BatchNormWithGlobalNormalization and its gradient: batch normalization by given moments.
+// BatchNormWithGlobalNormalization and its gradient: batch normalization with given moments.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -20,7 +20,8 @@ namespace {
 constexpr const char* kInputs[] = {"t", "m", "v", "beta", "gamma"};
 constexpr const char* kGradInputs[] = {"t", "m", "v", "gamma", "backprop"};
 
-// Returns INVALID_ARGUMENT unless the shapes are those of images, and of one number per channel.
+// Returns INVALID_ARGUMENT unless the first shape is a batch of images and the others are vectors
+// with an element per channel.
 absl::Status CheckShapes(const PartialTensorShape* const (&shapes)[5],
                          const char* const (&names)[5], bool is_grad) {
   int64_t channels = -1;
@@ -86,7 +87,7 @@ class Kernel : public OpKernel {
     return CheckShapes(shapes, is_grad ? kGradInputs : kInputs, is_grad);
   }
 
-  // Returns input i, one number per channel, in double.
+  // Returns input i, which has one number per channel, as double.
   template <typename C>
   absl::StatusOr<Tensor> Channels(KernelContext& ctx, int i) const {
     Tensor values;
@@ -107,7 +108,7 @@ class Kernel : public OpKernel {
   DataTypeVector types_;
 };
 
-// Writes output i, one number per channel, from doubles.
+// Writes output i, which has one number per channel, from doubles.
 template <typename C>
 absl::Status WriteChannels(KernelContext& ctx, int i, const Tensor& values) {
   const int64_t n = values.NumElements();
@@ -123,7 +124,7 @@ absl::Status WriteChannels(KernelContext& ctx, int i, const Tensor& values) {
   return absl::OkStatus();
 }
 
-// Blocks of rows of channels, few enough for their partial sums.
+// Blocks of rows. There are few blocks, so that their partial sums need little memory.
 struct Rows {
   int64_t rows;
   int64_t channels;
@@ -179,7 +180,7 @@ class Forward final : public Kernel {
 };
 
 template <typename C>
-class Gradient final : public Kernel {
+class GlobalBatchNormGradient final : public Kernel {
  public:
   absl::Status Compute(KernelContext& ctx) const override {
     GRADFLOW_RETURN_IF_ERROR(Check(ctx, true));
@@ -194,7 +195,7 @@ class Gradient final : public Kernel {
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DataTypeToEnum<C>::value, {n}, &factors));
     for (int64_t c = 0; c < n; ++c)
       factors.flat<C>()(c) = static_cast<C>(Factor(variance, gamma, c));
-    // The sums of backprop, and of backprop times the centered input.
+    // The sums of backprop and of backprop times the centered input.
     Tensor sums;
     GRADFLOW_RETURN_IF_ERROR(
         ctx.AllocateTemp(DT_DOUBLE, {std::max<int64_t>(1, rows.blocks()), 2, n}, &sums));
@@ -206,7 +207,7 @@ class Gradient final : public Kernel {
   }
 
  private:
-  // The derivative of the output by t.
+  // The derivative of the output with respect to t.
   double Factor(const Tensor& variance, const Tensor& gamma, int64_t c) const {
     const double rstd = 1 / std::sqrt(variance.flat<double>()(c) + epsilon_);
     return scale_ ? rstd * gamma.flat<double>()(c) : rstd;
@@ -272,7 +273,7 @@ constexpr char kTypes[] =
 
 constexpr char kInstead[] = "Use tf.nn.batch_normalization()";
 constexpr char kAttrsDoc[] =
-    R"(T: The type of all. There are kernels for half, bfloat16, float and double.
+    R"(T: The type of the inputs and outputs. There are kernels for half, bfloat16, float and double.
 variance_epsilon: A small number that is added to the variance.
 scale_after_normalization: True if the results are multiplied by `gamma`.)";
 
@@ -296,7 +297,7 @@ void Register(Registry& registry) {
 
 The result is (t - m) * rsqrt(v + variance_epsilon) * gamma + beta.
 
-t: Images of rank 4, whose last dimension are the channels.
+t: Images of rank 4, whose last dimension is the channels.
 m: The mean of each channel.
 v: The variance of each channel.
 beta: The offset of each channel.
@@ -325,7 +326,7 @@ result: The normalized images, of the shape of `t`.
 
 Sums over rows are accumulated in double.
 
-t: Images of rank 4, whose last dimension are the channels.
+t: Images of rank 4, whose last dimension is the channels.
 m: The mean of each channel.
 v: The variance of each channel.
 gamma: The scale of each channel.
@@ -342,8 +343,8 @@ dg: The gradients with respect to `gamma`; 0 if `scale_after_normalization` is f
   registry.Kernel(kOp, MakeKernel<Forward<float>>).Types("T", floats);
   registry.Kernel(kOp, MakeKernel<Forward<double>>).Types("T", {DT_DOUBLE});
   constexpr char kGradOp[] = "BatchNormWithGlobalNormalizationGrad";
-  registry.Kernel(kGradOp, MakeKernel<Gradient<float>>).Types("T", floats);
-  registry.Kernel(kGradOp, MakeKernel<Gradient<double>>).Types("T", {DT_DOUBLE});
+  registry.Kernel(kGradOp, MakeKernel<GlobalBatchNormGradient<float>>).Types("T", floats);
+  registry.Kernel(kGradOp, MakeKernel<GlobalBatchNormGradient<double>>).Types("T", {DT_DOUBLE});
 }
 
 }  // namespace gradflow::batch_norm_global

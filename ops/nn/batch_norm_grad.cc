@@ -20,13 +20,13 @@
 namespace gradflow::batch_norm_grad {
 namespace {
 
-// Inputs. V3 has one more, which nothing uses.
+// Inputs. V3 has another input, which is not used.
 constexpr int kYBackprop = 0;
 constexpr int kX = 1;
 constexpr int kScale = 2;
 constexpr int kMean = 3;
 constexpr int kVariance = 4;
-// Outputs. Two more are empty.
+// Outputs. Two more outputs are empty.
 constexpr int kXBackprop = 0;
 constexpr int kScaleBackprop = 1;
 constexpr int kOffsetBackprop = 2;
@@ -36,7 +36,7 @@ constexpr int kNumOutputs = 5;
 constexpr const char* kInputNames[] = {"y_backprop", "x", "scale", "reserve_space_1",
                                        "reserve_space_2"};
 
-// Checks the shapes of the inputs. Returns the number of channels, or -1.
+// Checks the shapes of the inputs. Returns the number of channels; -1 if unknown.
 absl::StatusOr<int64_t> CheckShapes(const BatchNormAttrs& attrs,
                                     absl::FunctionRef<PartialTensorShape(int input)> shape) {
   const PartialTensorShape x = shape(kX);
@@ -68,12 +68,12 @@ absl::Status GradShape(ShapeContext& c) {
 }
 
 // The coefficients of each column or channel, and the sums of each channel.
-struct ChannelTable {
+struct BatchNormGradTable {
   float* mean;
   float* mean_dy;
   float* mean_dy_rest;
   float* slope;
-  // The scale until SetCoefficients.
+  // Holds the scale until SetCoefficients() is called.
   float* factor;
   // The sums of dy, and of dy * (x - mean).
   double* sum_dy;
@@ -84,8 +84,8 @@ struct ChannelTable {
   }
 };
 
-ChannelTable MakeTable(Tensor& floats, int64_t width, Tensor& sums, int64_t channels) {
-  ChannelTable table;
+BatchNormGradTable MakeTable(Tensor& floats, int64_t width, Tensor& sums, int64_t channels) {
+  BatchNormGradTable table;
   table.mean = floats.flat<float>().data();
   table.mean_dy = table.mean + width;
   table.mean_dy_rest = table.mean_dy + width;
@@ -132,11 +132,11 @@ class BatchNormGrad final : public OpKernel {
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_FLOAT, {5, blocks.width}, &floats));
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_DOUBLE, {2, channels}, &sums));
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_DOUBLE, blocks.sums_shape, &block_sums));
-    const ChannelTable table = MakeTable(floats, blocks.width, sums, channels);
+    const BatchNormGradTable table = MakeTable(floats, blocks.width, sums, channels);
     VectorToFloats(ctx.run(), ctx.input(kMean), table.mean);
     VectorToFloats(ctx.run(), ctx.input(kScale), table.factor);
 
-    // In place of dy or else x, if one of them may be overwritten.
+    // Reuses the buffer of dy or x if one of them may be overwritten.
     const int from = ctx.input(kYBackprop).CanBeReused() ? kYBackprop : kX;
     Tensor* x_backprop = nullptr;
     GRADFLOW_RETURN_IF_ERROR(
@@ -170,23 +170,23 @@ class BatchNormGrad final : public OpKernel {
     const float* variance;
     BatchNormLayout layout;
     double* block_sums;
-    ChannelTable table;
+    BatchNormGradTable table;
 
     const void* DyAt(int64_t i) const { return ElementAt(dy, type, i); }
     const void* XAt(int64_t i) const { return ElementAt(x, type, i); }
     void* DxAt(int64_t i) const { return ElementAt(dx, type, i); }
   };
 
-  // Returns whether to write dx, in runs of `length` elements, with non-temporal stores.
+  // Returns true if dx is written with non-temporal stores, in runs of `length` elements.
   static bool UsesNonTemporalStores(const Run& run, int64_t length) {
     const int64_t size = run.layout.count() * run.layout.channels;
     return ShouldUseNonTemporalStores(run.dx, run.dx == run.dy || run.dx == run.x,
                                       ElementBytes(run.type, size), ElementBytes(run.type, length));
   }
 
-  // Computes the coefficients of channel c from its scale and, in training, its sums.
+  // Computes the coefficients of channel c from its scale and, in training, from its sums.
   void SetCoefficients(const Run& run, int64_t c) const {
-    const ChannelTable& t = run.table;
+    const BatchNormGradTable& t = run.table;
     const double inverse = Rstd(run.variance[c], attrs_.epsilon);
     t.factor[c] = static_cast<float>(t.factor[c] * inverse);
     if (!attrs_.is_training) return;
@@ -196,7 +196,7 @@ class BatchNormGrad final : public OpKernel {
   }
 
   void ComputeRows(const RowBlocks& blocks, const Run& run) const {
-    const ChannelTable& table = run.table;
+    const BatchNormGradTable& table = run.table;
     const int64_t width = blocks.width();
     const int64_t channels = run.layout.channels;
     const bool non_temporal = UsesNonTemporalStores(run, width);
@@ -241,7 +241,7 @@ class BatchNormGrad final : public OpKernel {
   }
 
   void ComputePlanes(const PlaneBlocks& blocks, const Run& run) const {
-    const ChannelTable& table = run.table;
+    const BatchNormGradTable& table = run.table;
     const int64_t num_blocks = blocks.num_blocks();
     const bool non_temporal = UsesNonTemporalStores(run, run.layout.spatial);
     const auto add = [&](const PlaneBlocks::Tile& tile) {
@@ -291,8 +291,8 @@ class BatchNormGrad final : public OpKernel {
   DataTypeVector input_types_;
 };
 
-// $0 is the forward op, $1 the rank of x, $2 further lines for inputs, outputs and types, and $3
-// the data formats.
+// $0 is the forward op, $1 the rank of x, $2 more lines for inputs, outputs and types, and $3 the
+// data formats.
 constexpr char kDoc[] = R"(The gradients of $0.
 
 With m elements in a channel, sums over them, and inv = 1 / sqrt(reserve_space_2 + epsilon):
@@ -303,7 +303,7 @@ With m elements in a channel, sums over them, and inv = 1 / sqrt(reserve_space_2
 
 where dy is `y_backprop` and mean is `reserve_space_1`. When not training, the statistics are
 constants, and x_backprop = scale * inv * dy. The sums have the same bits for any number of threads
-and on any processor. Those of an empty batch are 0.
+and on any processor. The sums of an empty batch are 0.
 
 y_backprop: The gradient of `y`, of the same shape as `x`.
 x: A tensor of rank $1.

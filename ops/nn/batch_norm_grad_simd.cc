@@ -9,9 +9,9 @@ namespace gradflow {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Sums of dy and of dy * (x - mean). The mean is subtracted from each x, and not from the sum of
-// dy * x in the end: roundings of that could all be to the same side and add up to more than is
-// left.
+// Sums of dy and of dy * (x - mean). The mean is subtracted from each x. Subtracting it from the
+// sum of dy * x at the end would be inexact: rounding errors in the same direction could exceed the
+// difference.
 struct GradSums : Shift {
   template <class DD>
   HWY_INLINE void Add(DD, const V<DD>* dy_and_x, V<DD> channel_mean, V<DD>* sums) const {
@@ -49,7 +49,7 @@ struct BackpropMap {
 };
 
 template <class D>
-struct Scale {
+struct ScaleBy {
   V<D> factor;
 
   HWY_INLINE V<D> operator()(const V<D>* dy) const { return dy[0] * factor; }
@@ -59,7 +59,7 @@ struct ScaleMap {
   const float* factor;
 
   template <class D>
-  HWY_INLINE Scale<D> Column(D d, int64_t j) const {
+  HWY_INLINE ScaleBy<D> Column(D d, int64_t j) const {
     return {hn::LoadU(d, factor + j)};
   }
 };
@@ -82,7 +82,7 @@ HWY_INLINE void GradRowsOf(const void* dy, const void* x, void* dx, const BatchN
 template <class Io, bool kNonTemporal>
 HWY_INLINE void FrozenRowsOf(const void* dy, const void* x, void* dx, const BatchNormRows& rows,
                              const float* mean, const float* factor, double* const* sums) {
-  // One row at a time, which is in the L1 cache when it is scaled.
+  // One row at a time, so that it is still in the L1 cache when it is scaled.
   for (int64_t row = 0; row < rows.rows; ++row) {
     const BatchNormRows one = {1, rows.stride, rows.columns};
     const int64_t offset = row * rows.stride;
@@ -117,10 +117,11 @@ HWY_INLINE void GradPlanesOf(const void* dy, const void* x, void* dx, const Plan
 template <class Io, bool kNonTemporal>
 HWY_INLINE void FrozenPlanesOf(const void* dy, const void* x, void* dx, const Planes& planes,
                                const float* mean, const float* factor, double* lanes) {
-  // Elements of a run at a time: few enough to be in the L1 cache when they are scaled.
+  // The number of elements processed at a time: few enough to stay in the L1 cache until they are
+  // scaled.
   constexpr int64_t kElements = 2048;
   ForEachRun(planes, [&](int64_t c, int64_t offset) HWY_ATTR {
-    const Scale<Full> scale = {hn::Set(Full(), factor[c])};
+    const ScaleBy<Full> scale = {hn::Set(Full(), factor[c])};
     for (int64_t i = 0; i < planes.length; i += kElements) {
       const int64_t n = HWY_MIN(planes.length - i, kElements);
       const typename Io::Element* const in[] = {Elements<Io>(dy) + offset + i,

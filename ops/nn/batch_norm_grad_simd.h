@@ -1,4 +1,4 @@
-// The inner loops of the gradients of batch normalization; see batch_norm_simd.h.
+// The inner loops of the gradients of batch normalization. See batch_norm_simd.h.
 #ifndef GRADFLOW_OPS_NN_BATCH_NORM_GRAD_SIMD_H_
 #define GRADFLOW_OPS_NN_BATCH_NORM_GRAD_SIMD_H_
 
@@ -11,7 +11,7 @@ namespace gradflow {
 
 // dx = (dy - mean_dy - ((x - mean) * slope + mean_dy_rest)) * factor
 //
-// The mean of dy comes in two parts, as the mean of x in BatchNormCoefficients.
+// The mean of dy consists of two parts, like the mean of x in BatchNormCoefficients.
 struct BatchNormGradCoefficients {
   const float* mean;
   const float* mean_dy;
@@ -20,19 +20,19 @@ struct BatchNormGradCoefficients {
   const float* factor;
 };
 
-// Adds, for each column, the sums of dy and of dy * (x - mean).
+// Adds up dy and dy * (x - mean) for each column.
 void BatchNormGradSumsOfRows(ElementType type, const void* dy, const void* x,
                              const BatchNormRows& rows, const float* mean, double* sum_dy,
                              double* sum_product);
 void BatchNormGradRows(ElementType type, const void* dy, const void* x, void* dx,
                        const BatchNormRows& rows, const BatchNormGradCoefficients& coefficients,
                        bool non_temporal);
-// Adds the same sums, and computes dx = dy * factor.
+// Adds up the sums of BatchNormGradSumsOfRows(), and computes dx = dy * factor.
 void BatchNormFrozenGradRows(ElementType type, const void* dy, const void* x, void* dx,
                              const BatchNormRows& rows, const float* mean, const float* factor,
                              bool non_temporal, double* sum_dy, double* sum_product);
 
-// The functions above, for planes. Sums are added to lanes[channels][2][kSumLanes].
+// The same functions for planes. Sums are added to lanes[channels][2][kSumLanes].
 void BatchNormGradSumsOfPlanes(ElementType type, const void* dy, const void* x,
                                const Planes& planes, const float* mean, double* lanes);
 void BatchNormGradPlanes(ElementType type, const void* dy, const void* x, void* dx,

@@ -11,28 +11,28 @@ namespace gradflow {
 namespace batch_norm_moments {
 namespace {
 
-// Computes moments from the sums of x - shift and of (x - shift)^2 over `count` numbers.
+// Computes moments from the sums of x - shift and of (x - shift)^2 over `count` elements.
 Moments MomentsFromSums(double count, double shift, double sum, double sum_of_squares) {
   const double mean = sum / count;
   const double squares = sum_of_squares - sum * mean;
-  // Rounding may leave a little under zero; NaN stays NaN.
+  // Rounding may make the sum slightly negative. NaN stays NaN.
   return {shift + mean, squares < 0 ? 0 : squares};
 }
 
-// Combines the moments b of n columns into the moments a of as many.
+// Combines the moments `b` of n columns into the moments `a` of n columns.
 void CombineAll(int64_t n, int64_t count_a, double* mean_a, double* squares_a, int64_t count_b,
                 const double* mean_b, const double* squares_b) {
   const double part_b = static_cast<double>(count_b) / static_cast<double>(count_a + count_b);
   const double weight = static_cast<double>(count_a) * part_b;
   for (int64_t i = 0; i < n; ++i) {
     const double difference = mean_b[i] - mean_a[i];
-    // A mean that is infinite stays so.
+    // An infinite mean stays infinite.
     mean_a[i] += std::isfinite(difference) ? difference * part_b : mean_b[i];
     squares_a[i] += squares_b[i] + difference * difference * weight;
   }
 }
 
-// Combines blocks in a tree, for some columns of the same number of rows.
+// Combines blocks in a tree, for a range of columns that have the same number of rows.
 void CombineBlocks(const RowBlocks& blocks, int64_t begin, int64_t end, double* moments) {
   if (begin >= end) return;
   const int64_t width = blocks.width();
@@ -48,12 +48,12 @@ void CombineBlocks(const RowBlocks& blocks, int64_t begin, int64_t end, double* 
   }
 }
 
-// Computes the moments of channels from those of the columns of blocks.
+// Computes the moments of channels from the moments of the columns of blocks.
 void CombineColumns(const RowBlocks& blocks, int64_t channels, double* moments) {
   const int64_t width = blocks.width();
   if (blocks.num_blocks() > 1) {
     ParallelFor(blocks.run(), width, 512, [&](int64_t begin, int64_t end) {
-      // The columns before rest() have one row more.
+      // The columns before rest() have one more row.
       const int64_t middle = std::min(std::max(begin, blocks.rest()), end);
       CombineBlocks(blocks, begin, middle, moments);
       CombineBlocks(blocks, middle, end, moments);
@@ -61,7 +61,8 @@ void CombineColumns(const RowBlocks& blocks, int64_t channels, double* moments) 
   }
   double* const mean = moments;
   double* const squares = moments + width;
-  // In round `half`, repeat r takes in repeat r + half, which holds all r + half + k * 2 * half.
+  // In round `half`, repeat r is combined with repeat r + half, which includes all repeats r + half
+  // + k * 2 * half.
   for (int64_t half = blocks.repeats() / 2; half > 0; half /= 2) {
     const auto count = [&](int64_t repeat) {
       int64_t rows = 0;
@@ -76,7 +77,7 @@ void CombineColumns(const RowBlocks& blocks, int64_t channels, double* moments) 
   }
 }
 
-// Computes the moments of a tile's columns, each with its first element as the shift.
+// Computes the moments of a tile's columns. The first element of a column is its shift.
 void MomentsOfTile(ElementType type, const void* x, int64_t width, const RowBlocks::Tile& tile,
                    double* mean, double* squares) {
   float shift[RowBlocks::kMaxColumns];

@@ -9,7 +9,8 @@ namespace gradflow {
 namespace HWY_NAMESPACE {
 namespace {
 
-// The difference is computed in double, where it is exact unless x and the shift are far apart.
+// The difference is computed in double. It is exact unless x and the shift differ greatly in
+// magnitude.
 struct MomentSums : Shift {
   template <class DD>
   HWY_INLINE void Add(DD, const V<DD>* x, V<DD> channel_shift, V<DD>* sums) const {

@@ -1,10 +1,9 @@
-// The inner loops of batch normalization, over raw pointers to elements of a type: on rows, each
-// column of which has its coefficients and sums (NHWC), and on planes, each channel of which has
-// them (NCHW). They compute in float and add in double. Results have the same bits on every
-// processor.
+// The inner loops of batch normalization, over raw pointers. Rows (NHWC) have coefficients and sums
+// per column; planes (NCHW) have them per channel. The loops compute in float and add in double.
+// Results have the same bits on all processors.
 //
-// Results may be written over inputs of the same elements. `non_temporal` is what
-// ShouldUseNonTemporalStores (simd.h) returns for the result.
+// Results may be written over the inputs. `non_temporal` is the result of
+// ShouldUseNonTemporalStores (simd.h).
 #ifndef GRADFLOW_OPS_NN_BATCH_NORM_SIMD_H_
 #define GRADFLOW_OPS_NN_BATCH_NORM_SIMD_H_
 
@@ -24,28 +23,28 @@ struct BatchNormRows {
 
 // y = (x - mean - mean_rest) * factor + offset
 //
-// The mean comes in two parts, which together have the accuracy of two floats: half a unit in the
-// last place of a large mean may be much of a small stddev.
+// The mean consists of two floats, because a rounding error of a large mean can be large compared
+// to a small stddev.
 struct BatchNormCoefficients {
   const float* mean;
   const float* mean_rest;
   const float* factor;
   const float* offset;
 
-  // Returns the coefficients from column or channel i on.
+  // Returns the coefficients, starting at column or channel i.
   BatchNormCoefficients At(int64_t i) const {
     return {mean + i, mean_rest + i, factor + i, offset + i};
   }
 };
 
-// Adds the sums of x - shift and of (x - shift)^2 of each column.
+// Adds up x - shift and (x - shift)^2 for each column.
 void BatchNormMomentsOfRows(ElementType type, const void* x, const BatchNormRows& rows,
                             const float* shift, double* sum, double* sum_of_squares);
 void BatchNormRowsForward(ElementType type, const void* x, void* y, const BatchNormRows& rows,
                           const BatchNormCoefficients& coefficients, bool non_temporal);
 
-// Adds the same sums to lanes[channels][2][kSumLanes].
-// REQUIRES: shifts can be represented in the type of the elements
+// Adds up x - shift and (x - shift)^2 for each channel, in lanes[channels][2][kSumLanes].
+// REQUIRES: the shifts can be represented in the element type
 void BatchNormMomentsOfPlanes(ElementType type, const void* x, const Planes& planes,
                               const float* shift, double* lanes);
 void BatchNormPlanesForward(ElementType type, const void* x, void* y, const Planes& planes,

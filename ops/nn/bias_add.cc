@@ -32,8 +32,8 @@ struct Add {
   }
 };
 
-// Reads data_format, if the op has it. Sets *channels_last. Source is KernelConstruction or
-// ShapeContext.
+// Reads data_format if the op has this attribute, and sets *channels_last. Source is
+// KernelConstruction or ShapeContext.
 template <typename Source>
 absl::Status ReadFormat(const Source& source, bool* channels_last) {
   std::string format = "NHWC";
@@ -44,7 +44,7 @@ absl::Status ReadFormat(const Source& source, bool* channels_last) {
   return absl::OkStatus();
 }
 
-// Returns the dimension of the channels. REQUIRES: the rank is 2 at least
+// Returns the dimension of the channels. REQUIRES: the rank is at least 2
 int ChannelDim(const PartialTensorShape& value, bool channels_last) {
   return channels_last ? value.dims() - 1 : 1;
 }
@@ -55,7 +55,7 @@ absl::Status CheckRank(absl::string_view name, const PartialTensorShape& value) 
                                  ", expected rank 2 at least");
 }
 
-// Checks the shapes of BiasAdd and sets *output to that of the result, as far as known.
+// Checks the shapes of BiasAdd, and sets *output to the shape of the result if it is known.
 absl::Status CheckShapes(const PartialTensorShape& value, const PartialTensorShape& bias,
                          bool channels_last, PartialTensorShape* output) {
   GRADFLOW_RETURN_IF_ERROR(CheckRank("value", value));
@@ -74,7 +74,7 @@ absl::Status CheckShapes(const PartialTensorShape& value, const PartialTensorSha
   }
   if (channels < 0 && biases >= 0) {
     output->set_dim(d, biases);
-    // The product of the known sizes may be too large only now.
+    // The known sizes of both inputs together may have too many elements.
     return PartialTensorShape::Make(output->dim_sizes()).status();
   }
   return absl::OkStatus();
@@ -126,7 +126,7 @@ class BiasAddKernel final : public OpKernel, public StepKernel {
   }
 
  private:
-  // Adds to planes of contiguous elements that have one bias.
+  // Adds the bias to planes of contiguous elements; each plane has one bias element.
   absl::Status AddToPlanes(KernelContext& ctx) const {
     const Tensor& value = ctx.input(0);
     Tensor* output = nullptr;
@@ -150,7 +150,7 @@ class BiasAddKernel final : public OpKernel, public StepKernel {
     return absl::OkStatus();
   }
 
-  // Adds one bias to n elements.
+  // Adds one bias element to n elements.
   void AddToRun(const char* x, const char* bias, char* out, int64_t n) const {
     constexpr int64_t kStrides[] = {1, 0};
     const DataType dtype = types_[0];
@@ -174,7 +174,7 @@ class BiasAddKernel final : public OpKernel, public StepKernel {
   const DataTypeVector types_;
   const bool channels_last_;
   const ElementwiseLoop loop_;
-  // The bytes of an element in the loop.
+  // The size of an element in the loop, in bytes.
   const int size_;
 };
 
@@ -241,7 +241,7 @@ Integers wrap around. There are no kernels for quantized integers.
 value: A tensor of rank 2 at least.
 bias: A vector with one element for each channel.
 output: The sums, of the shape of `value`.
-T: The type of all.
+T: The type of the inputs and outputs.
 data_format: The dimension of the channels: the last for NHWC, dimension 1 for NCHW, whatever the
   rank.)");
   registry.Op("BiasAddV1")
@@ -256,7 +256,7 @@ data_format: The dimension of the channels: the last for NHWC, dimension 1 for N
 value: A tensor of rank 2 at least, whose channels are the last dimension.
 bias: A vector with one element for each channel.
 output: The sums, of the shape of `value`.
-T: The type of all.)");
+T: The type of the inputs and outputs.)");
   registry.Op("BiasAddGrad")
       .Group("nn_ops")
       .Input("out_backprop: T")
@@ -269,7 +269,7 @@ T: The type of all.)");
 Sums are computed as by Sum.
 
 out_backprop: A tensor of rank 2 at least.
-output: The sum of the elements of each channel; 0 if there are none.
+output: The sum of the elements of each channel; 0 if there are no elements.
 T: The type of both; there are no kernels for quantized integers.
 data_format: The dimension of the channels: the last for NHWC, dimension 1 for NCHW, whatever the
   rank.)");

@@ -1,5 +1,5 @@
-// Shared code of the kernels of recurrent cells: float tensors in place of those of half, gates,
-// and sums of columns.
+// Code that the kernels of recurrent cells share: float copies of half tensors, gates, and sums of
+// columns.
 #ifndef GRADFLOW_OPS_NN_CELL_MATH_H_
 #define GRADFLOW_OPS_NN_CELL_MATH_H_
 
@@ -16,13 +16,13 @@
 
 namespace gradflow {
 
-// The elements of a row that a loop handles at a time, in buffers on the stack.
+// The number of elements of a row that a loop processes at a time, in buffers on the stack.
 inline constexpr int64_t kCellChunk = 256;
 
-// Sets y[i] to the hyperbolic tangent of x[i] for i < n <= kCellChunk. `y` may be `x`.
+// Sets y[i] = tanh(x[i]) for i < n. `y` may be `x`. REQUIRES: n <= kCellChunk
 void TanhChunk(const float* x, float* y, int64_t n);
 
-// The inputs of a kernel from `first` on, as float.
+// The inputs of a kernel from input `first` on, converted to float.
 class FloatInputs {
  public:
   absl::Status Convert(KernelContext& ctx, int first);
@@ -33,7 +33,7 @@ class FloatInputs {
   std::vector<Tensor> tensors_;
 };
 
-// The outputs of a kernel as float, which are rounded to their type in the end.
+// The outputs of a kernel as float. Round() converts them to the output types.
 class FloatOutputs {
  public:
   explicit FloatOutputs(KernelContext* ctx) : ctx_(*ctx) {}
@@ -41,7 +41,7 @@ class FloatOutputs {
   absl::Status Add(const TensorShape& shape);
   Tensor& operator[](int i) { return floats_[static_cast<size_t>(i)]; }
   float* data(int i) { return static_cast<float*>((*this)[i].raw_data()); }
-  // Sets the outputs.
+  // Sets the outputs of the kernel.
   void Round();
 
  private:
@@ -49,11 +49,11 @@ class FloatOutputs {
   std::vector<Tensor> floats_;
 };
 
-// Returns rows [begin, end) of a tensor that is taken as a matrix of `columns` columns. It shares
-// the elements. REQUIRES: the matrix has these rows
+// Returns rows [begin, end) of a tensor viewed as a matrix with `columns` columns. Shares the
+// elements. REQUIRES: the matrix has these rows
 Tensor RowsAsMatrix(const Tensor& tensor, int64_t begin, int64_t end, int64_t columns);
 
-// Calls fn(row, column, n) for the elements of a matrix, concurrently, with n <= kCellChunk.
+// Calls fn(row, column, n) concurrently for all elements of a matrix, with n <= kCellChunk.
 template <typename F>
 void ForEachCell(const KernelContext& ctx, int64_t rows, int64_t columns, double nanoseconds,
                  const F& fn) {
@@ -68,11 +68,11 @@ void ForEachCell(const KernelContext& ctx, int64_t rows, int64_t columns, double
   });
 }
 
-// Sets sums[j] to the sum of term(i, j) over all rows i in order, accumulated in double.
+// Sets sums[j] to the sum of term(i, j) over all rows i, in order and accumulated in double.
 template <typename F>
 void SumColumns(const KernelContext& ctx, int64_t rows, int64_t columns, float* sums,
                 const F& term) {
-  // At least a cache line of columns.
+  // At least one cache line of columns.
   const int64_t block =
       std::max<int64_t>(16, BlockSizeForCost(1.0 * static_cast<double>(rows) + 1));
   ParallelFor(ctx, columns, block, [&](int64_t begin, int64_t end) {

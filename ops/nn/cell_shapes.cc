@@ -13,10 +13,10 @@
 namespace gradflow {
 namespace {
 
-// Larger sizes have no tensor of weights, and would overflow.
+// Tensors of weights cannot have larger sizes, and computations with larger sizes would overflow.
 constexpr int64_t kMaxSize = std::numeric_limits<int64_t>::max() / 8;
 
-// Returns the size that a letter stands for itself, or null.
+// Returns the size that a letter names directly, or null.
 int64_t* BasicSize(char letter, CellSizes* sizes) {
   switch (letter) {
     case 't':
@@ -41,7 +41,7 @@ int64_t SizeOf(char letter, const CellSizes& sizes) {
   return sizes.input < 0 ? -1 : sizes.input + sizes.cell;
 }
 
-// Sets a size that a dimension determines, if it is not known yet.
+// Sets the size that a dimension determines, if it is not known yet.
 void Determine(char letter, int64_t dim, CellSizes* sizes) {
   if (int64_t* const basic = BasicSize(letter, sizes); basic != nullptr) {
     if (*basic < 0) *basic = dim;
@@ -78,7 +78,7 @@ absl::StatusOr<PartialTensorShape> CellShape(absl::string_view dims, const CellS
 
 absl::Status InferCellSizes(absl::Span<const CellTensor> inputs,
                             absl::FunctionRef<PartialTensorShape(int)> shape, CellSizes* sizes) {
-  // Sizes that stand for themselves determine the others.
+  // Sizes that are named directly are determined before the other sizes.
   for (const absl::string_view letters : {"tbic", "24", "w"}) {
     for (size_t k = 0; k < inputs.size(); ++k) {
       const PartialTensorShape found = shape(static_cast<int>(k));
@@ -106,7 +106,8 @@ absl::Status InferCellSizes(absl::Span<const CellTensor> inputs,
     for (size_t d = 0; d < dims.size() && !found.unknown_rank(); ++d) {
       const int64_t dim = found.dim_size(static_cast<int>(d));
       const int64_t size = SizeOf(dims[d], *sizes);
-      // Without a known cell size, a multiple of it may still be none.
+      // An unknown size is valid only for w. For 2 and 4, it means that the dimension is not a
+      // multiple.
       agrees = agrees && (dim < 0 || (size < 0 ? dims[d] == 'w' : dim == size));
     }
     if (agrees) continue;

@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "gradflow/core/channel_blocks.h"
+#include "gradflow/core/blocked_layout.h"
 #include "gradflow/core/fused_steps.h"
+#include "gradflow/core/integer_kernels.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
@@ -18,13 +19,14 @@
 #include "gradflow/ops/linalg/product.h"
 #include "gradflow/ops/nn/conv_engine.h"
 #include "gradflow/ops/nn/conv_geometry.h"
+#include "gradflow/ops/nn/integer_conv.h"
 #include "gradflow/proto/node_def.pb.h"
 
 namespace gradflow::conv {
 namespace {
 
-// The label of kernels that do not use oneDNN. Tests compare both.
-constexpr char kProductsLabel[] = "products";
+// The label of kernels that do not use oneDNN. Tests compare them with the kernels that do.
+constexpr char kGemmLabel[] = "gemm";
 
 // Returns INVALID_ARGUMENT if a size exceeds the int range of the BLAS.
 absl::Status CheckSizes(const ConvGeometry& g) {
@@ -35,12 +37,12 @@ absl::Status CheckSizes(const ConvGeometry& g) {
                                  " and patch size ", patch, ", expected each at most ", kMax);
 }
 
-// Copies between tensors whose depth is the last dimension and dimension 1 after the batches.
+// Copies between a tensor with the depth last and a tensor with the depth right after the batch.
 void MoveDepth(KernelContext& ctx, int64_t batch, int64_t volume, int64_t depth, const Tensor& from,
                bool to_last, Tensor* to) {
   const StridedLoop::Operand last = {0, {volume * depth, depth, 1}};
   const StridedLoop::Operand first = {0, {volume * depth, 1, volume}};
-  // The inner loop writes in order.
+  // The inner loop writes in memory order.
   if (to_last) {
     CopyStrided(ctx.run(), {batch, volume, depth}, from, first, to, last);
   } else {
@@ -49,8 +51,8 @@ void MoveDepth(KernelContext& ctx, int64_t batch, int64_t volume, int64_t depth,
   }
 }
 
-// Converts an input to the compute type. Moves the depth of an image, or of its gradient, to the
-// last dimension.
+// Converts an input to the compute type. Moves the depth of an image or its gradient to the last
+// dimension.
 absl::Status Prepare(KernelContext& ctx, const ConvAttrs& attrs, const Tensor& from, int64_t batch,
                      int64_t volume, int64_t depth, bool is_filter, Tensor* to) {
   Tensor moved = from;
@@ -67,7 +69,7 @@ class ConvKernel : public OpKernel {
     types_ = InputTypes(construction);
     std::string label;
     const bool labeled = construction.GetAttr("_kernel", &label).ok();
-    if (!labeled || label != kProductsLabel) fast_ = MakeFastConv(pass_);
+    if (!labeled || label != kGemmLabel) fast_ = MakeFastConv(pass_);
     const bool has_filter = pass_ != ConvPass::kFilterGradient;
     if (has_filter && construction.constant() != nullptr) constant_ = *construction.constant();
     return attrs_.Read(construction);
@@ -76,8 +78,9 @@ class ConvKernel : public OpKernel {
  protected:
   explicit ConvKernel(ConvPass pass) : pass_(pass) {}
 
-  // Computes output 0, of shape `shape`, from inputs a and b, and applies `steps` if not null.
-  // REQUIRES: with steps, the type is float, the depth is the last dimension, and nothing is empty
+  // Computes output 0 of shape `shape` from the inputs a and b. Applies `steps` unless it is null.
+  // REQUIRES: with steps, the type is float, the depth is the last dimension, and no tensor is
+  // empty
   absl::Status Run(KernelContext& ctx, const ConvGeometry& g, int a, int b,
                    const TensorShape& shape, const FusedSteps* steps = nullptr) const {
     Tensor* output = nullptr;
@@ -120,8 +123,8 @@ class ConvKernel : public OpKernel {
 
   const ConvAttrs& attrs() const { return attrs_; }
   const DataTypeVector& types() const { return types_; }
-  // Returns true if a filter has the same elements whenever the kernel runs with its buffer. A fed
-  // or converted filter may differ between runs.
+  // Returns true if the filter has the same elements in all runs that pass this buffer. A fed or
+  // converted filter may differ between runs.
   bool IsConstant(const Tensor& filter) const {
     return filter.SharesBufferWith(constant_) && filter.raw_data() == constant_.raw_data();
   }
@@ -135,7 +138,7 @@ class ConvKernel : public OpKernel {
       GRADFLOW_RETURN_IF_ERROR(fast_->Run(ctx, g, tensors, &done));
       if (done) return absl::OkStatus();
     }
-    GRADFLOW_RETURN_IF_ERROR(ConvByProducts(ctx, pass_, g, tensors));
+    GRADFLOW_RETURN_IF_ERROR(ConvByGemm(ctx, pass_, g, tensors));
     if (tensors.steps != nullptr) ApplyToAll(ctx.run(), *tensors.steps, tensors.out);
     return absl::OkStatus();
   }
@@ -144,11 +147,14 @@ class ConvKernel : public OpKernel {
   ConvAttrs attrs_;
   DataTypeVector types_;
   std::unique_ptr<FastConv> fast_;
-  // The largest constant input, such as the filter. This reference prevents its reuse in place.
+  // The largest constant input, usually the filter. This reference prevents its reuse in place.
   Tensor constant_;
 };
 
-class Conv final : public ConvKernel, public FusibleKernel, public BlockableConv {
+class Conv final : public ConvKernel,
+                   public FusibleKernel,
+                   public BlockableConv,
+                   public IntegerProductKernel {
  public:
   Conv() : ConvKernel(ConvPass::kForward), blocked_(MakeBlockedConv()) {}
   bool CanBeFused() const override { return types()[0] == DT_FLOAT && attrs().channels_last; }
@@ -166,7 +172,15 @@ class Conv final : public ConvKernel, public FusibleKernel, public BlockableConv
     return Run(ctx, geometry, 0, 1, shape, steps);
   }
 
-  int64_t ChannelBlock(const Tensor& filter, Depths* depths) const override {
+  absl::StatusOr<Channels> IntegerChannels(const TensorShape& weights) const override {
+    return IntegerConvChannels(attrs(), weights);
+  }
+  absl::StatusOr<std::shared_ptr<const OpKernel>> MakeIntegerProduct(
+      const IntegerProductArgs& args) const override {
+    return MakeIntegerConv(attrs(), args);
+  }
+
+  int64_t BlockSize(const Tensor& filter, Depths* depths) const override {
     constexpr int kFilterRank = 4;
     if (!CanBeFused() || blocked_ == nullptr || !uses_onednn() || attrs().spatial_dims != 2 ||
         attrs().batch_dims != 1 || !IsConstant(filter) || filter.dtype() != DT_FLOAT ||
@@ -176,17 +190,17 @@ class Conv final : public ConvKernel, public FusibleKernel, public BlockableConv
     const int64_t last = filter.dim_size(3);
     if (attrs().depthwise && last != 1) return 0;
     *depths = {filter.dim_size(2), attrs().depthwise ? filter.dim_size(2) : last};
-    return OneDnnChannelBlock();
+    return OneDnnBlockSize();
   }
 
   absl::Status ComputeBlocked(KernelContext& ctx, const BlockedConvArgs& args,
                               bool* done) const override {
     *done = false;
     Depths depths;
-    if (ChannelBlock(*args.filter, &depths) == 0) return absl::OkStatus();
+    if (BlockSize(*args.filter, &depths) == 0) return absl::OkStatus();
     const auto image_shape = [&](const BlockedImage& image, int64_t depth) {
       const TensorShape& shape = image.tensor->shape();
-      return image.in_blocks ? ShapeOfBlocks(shape, depth) : shape;
+      return image.blocked ? UnblockedShape(shape, depth) : shape;
     };
     const auto is_float = [](const Tensor& tensor) {
       return tensor.dtype() == DT_FLOAT && tensor.IsInitialized();
@@ -217,7 +231,7 @@ class Conv final : public ConvKernel, public FusibleKernel, public BlockableConv
   }
 
  private:
-  // Returns false if the shapes are not valid, or a tensor is empty.
+  // Returns false if the shapes are not valid or a tensor is empty.
   bool InferNonEmpty(const TensorShape& input, const TensorShape& filter, ConvGeometry* geometry,
                      TensorShape* output) const {
     PartialTensorShape inferred;
@@ -234,7 +248,8 @@ class Conv final : public ConvKernel, public FusibleKernel, public BlockableConv
   const std::unique_ptr<BlockedConv> blocked_;
 };
 
-// Returns the shape that the elements of input i state if `sizes`, otherwise the input's own shape.
+// Returns the shape that the elements of input i state if `sizes` is true; otherwise input i's own
+// shape.
 template <typename F>
 absl::StatusOr<TensorShape> ShapeOrSizes(const KernelContext& ctx, int i, bool sizes,
                                          absl::string_view name, const F& from_sizes) {
@@ -249,7 +264,7 @@ absl::StatusOr<TensorShape> ShapeOrSizes(const KernelContext& ctx, int i, bool s
   return TensorShape::Make(shape.dim_sizes());
 }
 
-// The gradient of the input. Input 0 is its size, or has its shape.
+// The gradient of the input. Input 0 has the sizes or the shape of the convolution's input.
 template <bool kSizes>
 class ConvBackpropInput final : public ConvKernel {
  public:
@@ -269,7 +284,7 @@ class ConvBackpropInput final : public ConvKernel {
   }
 };
 
-// The gradient of the filter. Input 1 is its size, or has its shape.
+// The gradient of the filter. Input 1 has the sizes or the shape of the convolution's filter.
 template <bool kSizes>
 class ConvBackpropFilter final : public ConvKernel {
  public:
@@ -292,11 +307,11 @@ class ConvBackpropFilter final : public ConvKernel {
 
 // The parts of a definition that depend on the kind of image.
 struct Family {
-  // "rows, columns", or with planes.
+  // "rows, columns", or "planes, rows, columns".
   const char* sizes;
   const char* padding;
   const char* dilations;
-  // The attribute data_format, or null if the op has none.
+  // The documentation of the attribute data_format. Null if the op does not have the attribute.
   const char* format;
 };
 
@@ -308,30 +323,31 @@ constexpr char kImageDilations[] = "dilations: list(int) = [1, 1, 1, 1]";
 constexpr char kVolumeDilations[] = "dilations: list(int) = [1, 1, 1, 1, 1]";
 
 constexpr char kImageAttrsDoc[] = R"(
-strides: The distance of windows in each dimension of the input; 1 for the batch and the depth.
-padding: `SAME` pads with zeros so that strides of 1 keep the size, with one more behind than before
-  if their number is odd. `VALID` does not pad. `EXPLICIT` pads by `explicit_paddings`.
+strides: The distance between windows in each dimension of the input; 1 for the batch and the depth.
+padding: `SAME` pads with zeros so that strides of 1 keep the size. If the number of zeros is odd,
+  there is one more zero behind than before. `VALID` does not pad. `EXPLICIT` pads by
+  `explicit_paddings`.
 explicit_paddings: The numbers of zeros before and behind each dimension of the input, empty unless
   `padding` is `EXPLICIT`.
 data_format: The order of dimensions: [batch, rows, columns, depth] for NHWC,
   [batch, depth, rows, columns] for NCHW.
-dilations: The distance of the elements of a window in each dimension of the input; 1 for the batch
-  and the depth.)";
+dilations: The distance between the elements of a window in each dimension of the input; 1 for the
+  batch and the depth.)";
 constexpr char kVolumeAttrsDoc[] = R"(
-strides: The distance of windows in each dimension of the input; 1 for the batch and the depth.
-padding: `SAME` pads with zeros so that strides of 1 keep the size, with one more behind than before
-  if their number is odd. `VALID` does not pad.
-dilations: The distance of the elements of a window in each dimension of the input; 1 for the batch
-  and the depth.)";
+strides: The distance between windows in each dimension of the input; 1 for the batch and the depth.
+padding: `SAME` pads with zeros so that strides of 1 keep the size. If the number of zeros is odd,
+  there is one more zero behind than before. `VALID` does not pad.
+dilations: The distance between the elements of a window in each dimension of the input; 1 for the
+  batch and the depth.)";
 constexpr char kVolumeFormatDoc[] = R"(
 data_format: The order of dimensions: [batch, planes, rows, columns, depth] for NDHWC,
   [batch, depth, planes, rows, columns] for NCDHW.)";
 constexpr char kCudnnDoc[] = R"(
-use_cudnn_on_gpu: Without effect.)";
+use_cudnn_on_gpu: Has no effect.)";
 constexpr char kTypeDoc[] = R"(
-T: The type of all. Half and bfloat16 are computed in float.)";
+T: The type of the inputs and outputs. Half and bfloat16 are computed in float.)";
 
-// The documentation of gradients, with the name of the op that they belong to.
+// The documentation of gradients. `op` is the op that they belong to.
 std::string InputGradientDoc(const char* op, const char* input, const std::string& attrs) {
   return absl::StrCat("Computes the gradient of ", op, R"( with respect to its input.
 
@@ -374,11 +390,12 @@ void RegisterConv2D(Registry& registry) {
     output[b, i, j, k] = sum(input[b, i * stride + di * dilation - pad, ..., q] * filter[di, dj, q, k])
 
 over all di, dj, q, for NHWC. If the input is g times as deep as the filter, both depths are divided
-into g groups, and each group of the output is computed from that of the input. Integers wrap around.
+into g groups, and each group of the output is computed from the same group of the input. Integers
+wrap around.
 
 input: Images.
 filter: A tensor [rows, columns, depth, output depth].
-output: The result, whose depth is that of the filter's output.)",
+output: The result, whose depth is the output depth of the filter.)",
                         kTypeDoc, attrs));
   for (const bool v2 : {false, true}) {
     auto&& op = registry.Op(v2 ? "Conv2DBackpropInputV2" : "Conv2DBackpropInput");
@@ -399,7 +416,7 @@ output: The result, whose depth is that of the filter's output.)",
             "Conv2D",
             v2 ? "input: A tensor of the shape of the input. Its elements are not read."
                : "input_sizes: The shape of the input, a vector, or only its rows and columns; the "
-                 "depth is then\n  that of the filter.",
+                 "filter then\n  gives the depth.",
             attrs));
   }
   for (const bool v2 : {false, true}) {
@@ -438,7 +455,7 @@ void RegisterDepthwise(Registry& registry) {
       .Attr(kImageFormat)
       .Attr(kImageDilations)
       .Shape(ConvShape)
-      .Doc(absl::StrCat(R"(Computes a convolution of each channel of images with filters of its own.
+      .Doc(absl::StrCat(R"(Computes a convolution of each channel of images with separate filters.
 
 Channel k * multiplier + m of the output is the convolution of channel k with filter m of the channel:
 
@@ -494,13 +511,12 @@ void RegisterConv3D(Registry& registry) {
       .Attr(kVolumeFormat)
       .Attr(kVolumeDilations)
       .Shape(ConvShape)
-      .Doc(
-          absl::StrCat(R"(Computes a convolution of volumes with a filter, as Conv2D does of images.
+      .Doc(absl::StrCat(R"(Computes a convolution of volumes with a filter, like Conv2D for images.
 
 input: Volumes.
 filter: A tensor [planes, rows, columns, depth, output depth].
-output: The result, whose depth is that of the filter's output.)",
-                       kTypeDoc, attrs));
+output: The result, whose depth is the output depth of the filter.)",
+                        kTypeDoc, attrs));
   registry.Op("Conv3DBackpropInput")
       .Group("nn_ops")
       .Input("input: T")
@@ -574,22 +590,23 @@ void RegisterGeneralConv(Registry& registry) {
       .Attr("batch_dims: int = 1")
       .Attr("groups: int = 1")
       .Shape(ConvShape)
-      .Doc(R"(Computes a convolution of images or volumes with a filter, as Conv2D and Conv3D do.
+      .Doc(R"(Computes a convolution of images or volumes with a filter, like Conv2D and Conv3D.
 
-The number of strides tells images, with 4, from volumes, with 5.
+The inputs are images if there are 4 strides, and volumes if there are 5 strides.
 
-input: Images or volumes, with any number of batch dimensions before the others.
+input: Images or volumes, with any number of batch dimensions before the other dimensions.
 filter: A tensor [rows, columns, depth, output depth], or with planes before the rows.
-output: The result, whose depth is that of the filter's output.
-T: The type of all. Half and bfloat16 are computed in float.
-strides: The distance of windows in the batch, the spatial dimensions and the depth, in the order of
-  `data_format`; 1 for the batch and the depth.
-padding: `SAME` pads with zeros so that strides of 1 keep the size, with one more behind than before
-  if their number is odd. `VALID` does not pad. `EXPLICIT` pads images by `explicit_paddings`.
+output: The result, whose depth is the output depth of the filter.
+T: The type of the inputs and outputs. Half and bfloat16 are computed in float.
+strides: The distance between windows in the batch, the spatial dimensions and the depth, in the
+  order of `data_format`; 1 for the batch and the depth.
+padding: `SAME` pads with zeros so that strides of 1 keep the size. If the number of zeros is odd,
+  there is one more zero behind than before. `VALID` does not pad. `EXPLICIT` pads images by
+  `explicit_paddings`.
 explicit_paddings: The numbers of zeros before and behind the batch, the spatial dimensions and the
   depth, empty unless `padding` is `EXPLICIT`.
 data_format: The position of the depth: last, or first after the batch dimensions.
-dilations: The distance of the elements of a window, in the order of `strides`; all 1 if empty.
+dilations: The distance between the elements of a window, in the order of `strides`; all 1 if empty.
 batch_dims: The number of batch dimensions.
 groups: The number of groups that both depths are divided into.)");
 }
@@ -597,7 +614,7 @@ groups: The number of groups that both depths are divided into.)");
 template <typename Kernel>
 void RegisterKernels(Registry& registry, absl::string_view op, const DataTypeVector& types) {
   registry.Kernel(op, MakeKernel<Kernel>).Types("T", types);
-  registry.Kernel(op, MakeKernel<Kernel>).Types("T", types).Label(kProductsLabel);
+  registry.Kernel(op, MakeKernel<Kernel>).Types("T", types).Label(kGemmLabel);
 }
 
 }  // namespace

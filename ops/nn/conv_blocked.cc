@@ -1,8 +1,8 @@
-// Convolutions by oneDNN of images in channel blocks.
+// Convolutions of images in blocked layout with oneDNN.
 //
-// A convolution is divided into tasks by its sizes alone: images, and ranges of the output's
-// blocks. The bits of results do not depend on the number of threads. They do depend on the
-// instructions of the processor.
+// The sizes alone determine how a convolution is divided into tasks: into images, and into ranges
+// of the output's channel blocks. The bits of results do not depend on the number of threads, but
+// they depend on the instruction set of the processor.
 #include <cstdint>
 #include <memory>
 
@@ -12,7 +12,7 @@
 
 namespace gradflow {
 
-int64_t OneDnnChannelBlock() { return 0; }
+int64_t OneDnnBlockSize() { return 0; }
 std::unique_ptr<BlockedConv> MakeBlockedConv() { return nullptr; }
 
 }  // namespace gradflow
@@ -38,31 +38,31 @@ namespace {
 using onednn::Desc;
 using onednn::Tag;
 
-// The multiplications of a task of a large image, and the minimum of a task.
+// The number of multiplications of a task of a large image, and the minimum for a task.
 constexpr double kTaskProducts = 16e6;
 constexpr double kSmallTaskProducts = 2.5e6;
-// A result of more bytes is divided, too. Both divide the work into at most kFewTasks tasks.
+// Larger results are also divided. Both criteria divide the work into at most kFewTasks tasks.
 constexpr double kSmallTaskBytes = 400e3;
 constexpr double kFewTasks = 4;
-// A run can be stopped between tasks only.
+// A run can be stopped only between tasks.
 constexpr double kMaxTaskProducts = 16e9;
 
-// The sizes and steps that determine the primitives.
-struct Form {
+// The sizes and fused steps that determine the primitives.
+struct BlockedConvKey {
   ConvGeometry geometry;
-  bool input_in_blocks = false;
+  bool input_blocked = false;
   bool bias = false;
   bool addend = false;
-  StepOp rectifier = StepOp::kOther;
+  StepOp relu = StepOp::kOther;
 
-  friend bool operator==(const Form& a, const Form& b) {
-    return a.geometry == b.geometry && a.input_in_blocks == b.input_in_blocks && a.bias == b.bias &&
-           a.addend == b.addend && a.rectifier == b.rectifier;
+  friend bool operator==(const BlockedConvKey& a, const BlockedConvKey& b) {
+    return a.geometry == b.geometry && a.input_blocked == b.input_blocked && a.bias == b.bias &&
+           a.addend == b.addend && a.relu == b.relu;
   }
 };
 
 // Channels [begin, begin + size) of the output.
-struct Range {
+struct ChannelRange {
   int64_t begin = 0;
   int64_t size = 0;
   dnnl::primitive primitive;
@@ -70,7 +70,7 @@ struct Range {
   Desc filter;
   Desc output;
   Desc scratch;
-  // The range of the plain filter.
+  // The range within the plain filter.
   Desc plain;
   // The position of the range in the packed filter, in floats.
   int64_t offset = 0;
@@ -78,21 +78,21 @@ struct Range {
 };
 
 struct BlockedPlan {
-  Form form;
-  // False if there is no fast code.
+  BlockedConvKey form;
+  // False if oneDNN has no fast code.
   bool usable = false;
-  std::vector<Range> ranges;
-  // The images of a task.
+  std::vector<ChannelRange> ranges;
+  // The number of images of a task.
   int64_t images = 1;
-  // The channels of a block of the input that the primitives read.
+  // The number of channels per block in the input of the primitives.
   int64_t input_block = 0;
   int64_t packed_floats = 0;
   int64_t scratch_floats = 0;
 };
 
-class PlanMaker {
+class BlockedConvPlanner {
  public:
-  explicit PlanMaker(const Form& form) : form_(form), g_(form.geometry) {}
+  explicit BlockedConvPlanner(const BlockedConvKey& form) : form_(form), g_(form.geometry) {}
 
   std::shared_ptr<const BlockedPlan> Make() {
     auto plan = std::make_shared<BlockedPlan>();
@@ -102,20 +102,20 @@ class PlanMaker {
     try {
       plan->usable = SetRanges(plan.get());
     } catch (const dnnl::error&) {
-      // There is no code.
+      // oneDNN has no code for this form.
     }
     if (!plan->usable) plan->ranges.clear();
     return plan;
   }
 
  private:
-  int64_t block() const { return OneDnnChannelBlock(); }
+  int64_t block() const { return OneDnnBlockSize(); }
   bool depthwise() const { return g_.groups > 1; }
 
   bool FitsInt() const {
     constexpr double kMax = std::numeric_limits<int32_t>::max();
     for (size_t s = 0; s < kConvSpatial; ++s) {
-      // Positions, with those of the padding before and behind the input.
+      // The range of input positions, including the padding on both sides.
       const double reach = static_cast<double>(g_.in[s]) +
                            static_cast<double>(g_.out[s]) * static_cast<double>(g_.stride[s]) +
                            static_cast<double>(g_.filter[s]) * static_cast<double>(g_.dilation[s]);
@@ -129,7 +129,7 @@ class PlanMaker {
   double Padded(int64_t depth) const {
     return static_cast<double>(NumBlocks(depth, block()) * block());
   }
-  // Returns the elements of an image of the input or of the output, whichever has more.
+  // Returns the number of elements of an image of the input or the output, whichever is larger.
   double ImageElements() const {
     return std::max(static_cast<double>(g_.in_volume()) * Padded(g_.in_depth),
                     static_cast<double>(g_.out_volume()) * Padded(g_.out_depth));
@@ -141,18 +141,18 @@ class PlanMaker {
     const double bytes = 4.0 * static_cast<double>(g_.out_volume() * g_.out_depth);
     const double small = std::max(products / kSmallTaskProducts, bytes / kSmallTaskBytes);
     double tasks = std::max(products / kTaskProducts, std::min(small, kFewTasks / batch));
-    // An even number, which two threads share equally.
+    // Two threads share an even number of tasks equally.
     if (tasks > 1.2) tasks = 2 * std::ceil(tasks / 2 - 0.25);
     const int64_t blocks = NumBlocks(g_.out_depth, block());
     const int64_t parts = std::clamp<int64_t>(static_cast<int64_t>(tasks), 1, blocks);
     if (products > kMaxTaskProducts * static_cast<double>(parts)) return false;
-    // Small images, of input and output, are computed together.
+    // Several images are computed together if both their inputs and their outputs are small.
     const double image = std::max(small, 4 * ImageElements() / kSmallTaskBytes);
     plan->images = std::clamp<int64_t>(static_cast<int64_t>(1 / image), 1, g_.batch);
     while (g_.batch % plan->images != 0) --plan->images;
     plan->input_block = block();
     for (int64_t i = 0; i < parts; ++i) {
-      Range range;
+      ChannelRange range;
       range.begin = blocks * i / parts * block();
       range.size = std::min(blocks * (i + 1) / parts * block(), g_.out_depth) - range.begin;
       if (!SetPrimitive(plan, &range)) return false;
@@ -169,12 +169,13 @@ class PlanMaker {
   }
   Tag BlockedTag() const { return block() == 16 ? Tag::nChw16c : Tag::nChw8c; }
 
-  bool SetPrimitive(BlockedPlan* plan, Range* range) const {
+  bool SetPrimitive(BlockedPlan* plan, ChannelRange* range) const {
     ConvGeometry part = g_;
     part.out_depth = range->size;
     if (depthwise()) part.groups = part.in_depth = range->size;
-    // For the few channels of a photo, oneDNN has code that reads planes: blocks of one channel.
-    const bool planes = !form_.input_in_blocks && !depthwise() && g_.in_depth < block();
+    // Photos have few channels. For these, oneDNN has code that reads planes, which are blocks of
+    // one channel.
+    const bool planes = !form_.input_blocked && !depthwise() && g_.in_depth < block();
     if (planes) plan->input_block = 1;
     const Desc input =
         Images(plan->images, part.in_depth, part.in, planes ? Tag::nchw : BlockedTag());
@@ -200,19 +201,19 @@ class PlanMaker {
     return true;
   }
 
-  // The addition is the first operation, as RunTask() expects.
+  // The addition is the first post-operation, as RunTask() expects.
   dnnl::post_ops PostOps(const Desc& output) const {
     dnnl::post_ops post_ops;
     if (form_.addend) post_ops.append_binary(dnnl::algorithm::binary_add, output);
-    if (form_.rectifier == StepOp::kRelu) {
+    if (form_.relu == StepOp::kRelu) {
       onednn::AppendElementwise(dnnl::algorithm::eltwise_relu, 0, 0, &post_ops);
-    } else if (form_.rectifier == StepOp::kRelu6) {
+    } else if (form_.relu == StepOp::kRelu6) {
       onednn::AppendElementwise(dnnl::algorithm::eltwise_clip_v2, 0, 6, &post_ops);
     }
     return post_ops;
   }
 
-  const Form& form_;
+  const BlockedConvKey& form_;
   const ConvGeometry& g_;
 };
 
@@ -221,21 +222,21 @@ class OneDnnBlockedConv final : public BlockedConv {
   absl::Status Run(KernelContext& ctx, const ConvGeometry& geometry, const BlockedConvArgs& args,
                    const TensorShape& image, bool* done) override {
     const std::shared_ptr<const BlockedPlan> plan =
-        FindPlan({geometry, args.input.in_blocks, args.bias != nullptr,
-                  args.addend.tensor != nullptr, args.rectifier});
+        FindPlan({geometry, args.input.blocked, args.bias != nullptr, args.addend.tensor != nullptr,
+                  args.relu});
     *done = plan->usable;
     if (!plan->usable) return absl::OkStatus();
-    const TensorShape shape = ShapeInBlocks(image, OneDnnChannelBlock());
+    const TensorShape shape = BlockedShape(image, OneDnnBlockSize());
     Tensor* output = nullptr;
-    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, args.output_in_blocks ? shape : image, &output));
+    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, args.output_blocked ? shape : image, &output));
     Tensor input;
     Tensor filter;
     Tensor addend;
     Tensor result = *output;
     GRADFLOW_RETURN_IF_ERROR(InBlocks(ctx, args.input, plan->input_block, &input));
-    GRADFLOW_RETURN_IF_ERROR(InBlocks(ctx, args.addend, OneDnnChannelBlock(), &addend));
+    GRADFLOW_RETURN_IF_ERROR(InBlocks(ctx, args.addend, OneDnnBlockSize(), &addend));
     GRADFLOW_RETURN_IF_ERROR(PackedFilter(ctx, plan, *args.filter, &filter));
-    if (!args.output_in_blocks) {
+    if (!args.output_blocked) {
       GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_FLOAT, shape, &result));
     }
     const int64_t ranges = static_cast<int64_t>(plan->ranges.size());
@@ -245,11 +246,11 @@ class OneDnnBlockedConv final : public BlockedConv {
           RunTask(*plan, i / ranges * plan->images, plan->ranges[static_cast<size_t>(i % ranges)],
                   {input, filter, args.bias, addend, &result}, scratch);
         }));
-    if (args.output_in_blocks) return absl::OkStatus();
-    // Their memory may be used again.
+    if (args.output_blocked) return absl::OkStatus();
+    // Releases the memory for reuse.
     input = Tensor();
     addend = Tensor();
-    CopyFromBlocks(ctx.run(), result, output);
+    CopyFromBlocked(ctx.run(), result, output);
     return absl::OkStatus();
   }
 
@@ -258,31 +259,31 @@ class OneDnnBlockedConv final : public BlockedConv {
     const Tensor& input;
     const Tensor& filter;
     const float* bias;
-    // Unset for none.
+    // Uninitialized if there is no addend.
     const Tensor& addend;
     Tensor* result;
   };
 
-  std::shared_ptr<const BlockedPlan> FindPlan(const Form& form) {
+  std::shared_ptr<const BlockedPlan> FindPlan(const BlockedConvKey& form) {
     return plans_.FindOrMake([&](const BlockedPlan& plan) { return plan.form == form; },
-                             [&] { return PlanMaker(form).Make(); });
+                             [&] { return BlockedConvPlanner(form).Make(); });
   }
 
-  // Sets *blocks to the image in blocks of `block` channels.
+  // Sets *blocks to the image in blocked layout with `block` channels per block.
   static absl::Status InBlocks(KernelContext& ctx, const BlockedImage& image, int64_t block,
                                Tensor* blocks) {
     if (image.tensor == nullptr) return absl::OkStatus();
-    if (image.in_blocks) {
+    if (image.blocked) {
       *blocks = *image.tensor;
       return absl::OkStatus();
     }
     GRADFLOW_RETURN_IF_ERROR(
-        ctx.AllocateTemp(DT_FLOAT, ShapeInBlocks(image.tensor->shape(), block), blocks));
-    CopyToBlocks(ctx.run(), *image.tensor, blocks);
+        ctx.AllocateTemp(DT_FLOAT, BlockedShape(image.tensor->shape(), block), blocks));
+    CopyToBlocked(ctx.run(), *image.tensor, blocks);
     return absl::OkStatus();
   }
 
-  // Sets *packed to the filter as the primitives want it.
+  // Sets *packed to the filter in the layout that the primitives need.
   absl::Status PackedFilter(KernelContext& ctx, const std::shared_ptr<const BlockedPlan>& plan,
                             const Tensor& filter, Tensor* packed) {
     {
@@ -297,7 +298,7 @@ class OneDnnBlockedConv final : public BlockedConv {
     float* const to = static_cast<float*>(packed->raw_data());
     GRADFLOW_RETURN_IF_ERROR(
         onednn::ForEach(ctx, static_cast<int64_t>(plan->ranges.size()), 0, [&](int64_t i, float*) {
-          const Range& range = plan->ranges[static_cast<size_t>(i)];
+          const ChannelRange& range = plan->ranges[static_cast<size_t>(i)];
           onednn::Execute(range.pack,
                           {{DNNL_ARG_FROM, onednn::Memory(range.plain, plain + range.begin)},
                            {DNNL_ARG_TO, onednn::Memory(range.filter, to + range.offset)}});
@@ -310,7 +311,8 @@ class OneDnnBlockedConv final : public BlockedConv {
   }
 
   static int64_t Pixels(const Tensor& blocks) { return blocks.dim_size(2) * blocks.dim_size(3); }
-  // Returns the index of a channel of an image, the first of a block.
+  // Returns the index of the first element of channel `channel` of an image. REQUIRES: a block
+  // begins at `channel`
   static int64_t IndexOf(const Tensor& blocks, int64_t image, int64_t channel) {
     const int64_t size = blocks.NumElements() / blocks.dim_size(0);
     return image * size + channel * Pixels(blocks);
@@ -319,7 +321,7 @@ class OneDnnBlockedConv final : public BlockedConv {
     return static_cast<const float*>(blocks.raw_data()) + IndexOf(blocks, image, channel);
   }
 
-  static void RunTask(const BlockedPlan& plan, int64_t image, const Range& range,
+  static void RunTask(const BlockedPlan& plan, int64_t image, const ChannelRange& range,
                       const Tensors& tensors, float* scratch) {
     const ConvGeometry& g = plan.form.geometry;
     const bool depthwise = g.groups > 1;
@@ -339,12 +341,13 @@ class OneDnnBlockedConv final : public BlockedConv {
                      onednn::Memory(range.output, At(tensors.addend, image, range.begin)));
     }
     onednn::Execute(range.primitive, memory);
-    // An infinite input times a filter's padding is NaN, of which a rectifier makes 0.
+    // An infinite input times the padding of the filter gives NaN in the unused channels of the
+    // last block. A ReLU turns this NaN into 0, so the channels need to be cleared only without a
+    // ReLU.
     Tensor& result = *tensors.result;
     const int64_t block = result.dim_size(4);
     const int64_t rest = g.out_depth % block;
-    if (rest == 0 || range.begin + range.size < g.out_depth ||
-        plan.form.rectifier != StepOp::kOther) {
+    if (rest == 0 || range.begin + range.size < g.out_depth || plan.form.relu != StepOp::kOther) {
       return;
     }
     float* const elements = static_cast<float*>(result.raw_data());
@@ -358,14 +361,14 @@ class OneDnnBlockedConv final : public BlockedConv {
 
   onednn::RecentPlans<BlockedPlan> plans_;
   Mutex mutex_;
-  // The packed form of the filter, for a plan. Null without one.
+  // The plan that `packed_` belongs to. Null if there is no packed filter.
   std::shared_ptr<const BlockedPlan> packed_plan_ ABSL_GUARDED_BY(mutex_);
   Tensor packed_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace
 
-int64_t OneDnnChannelBlock() {
+int64_t OneDnnBlockSize() {
 #if defined(__x86_64__)
   static const int64_t block = [] {
     const auto has = [](dnnl::cpu_isa isa) {
@@ -376,13 +379,13 @@ int64_t OneDnnChannelBlock() {
   }();
   return block;
 #else
-  // oneDNN reports every instruction set of x86 on other processors.
+  // On other processors, oneDNN claims to support all x86 instruction sets.
   return 0;
 #endif
 }
 
 std::unique_ptr<BlockedConv> MakeBlockedConv() {
-  if (OneDnnChannelBlock() == 0) return nullptr;
+  if (OneDnnBlockSize() == 0) return nullptr;
   return std::make_unique<OneDnnBlockedConv>();
 }
 

@@ -1,5 +1,5 @@
-// The computation of convolutions and their gradients on tensors whose depth is the last dimension:
-// in general by products of patches with the BLAS, and faster by oneDNN.
+// Computes convolutions and their gradients on tensors whose last dimension is the depth: in
+// general as matrix products of patches with the BLAS, and faster with oneDNN.
 #ifndef GRADFLOW_OPS_NN_CONV_ENGINE_H_
 #define GRADFLOW_OPS_NN_CONV_ENGINE_H_
 
@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "absl/status/status.h"
-#include "gradflow/core/channel_blocks.h"
+#include "gradflow/core/blocked_layout.h"
 #include "gradflow/core/fused_steps.h"
 #include "gradflow/core/mutex.h"
 #include "gradflow/core/op_kernel.h"
@@ -18,7 +18,7 @@ namespace gradflow {
 
 enum class ConvPass { kForward, kInputGradient, kFilterGradient };
 
-// The tensors of a pass, of one type, row-major with the depth last:
+// The tensors of a pass. They have the same type and are row-major, with the depth last:
 //   kForward         a: input,        b: filter,       out: output
 //   kInputGradient   a: out_backprop, b: filter,       out: gradient of the input
 //   kFilterGradient  a: input,        b: out_backprop, out: gradient of the filter
@@ -26,13 +26,13 @@ struct ConvTensors {
   const Tensor& a;
   const Tensor& b;
   Tensor* out;
-  // The filter has the same elements whenever the kernel runs with its buffer.
+  // True if the filter has the same elements in all runs that pass this buffer.
   bool constant_filter = false;
-  // Applied to the output of kForward by FastConv; null for none.
+  // Applied to the output of kForward by FastConv. May be null.
   const FusedSteps* steps = nullptr;
 };
 
-// The first error of blocks that run in parallel.
+// The first error of blocks that run in parallel. Thread-safe.
 class SharedStatus {
  public:
   void Update(absl::Status status) {
@@ -50,19 +50,19 @@ class SharedStatus {
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Computes a pass for float, double or int32, which wraps around. Depthwise convolutions have loops
-// of their own. REQUIRES: no tensor is empty
-absl::Status ConvByProducts(KernelContext& ctx, ConvPass pass, const ConvGeometry& geometry,
-                            const ConvTensors& tensors);
+// Computes a pass for float, double, or int32, which wraps around. Depthwise convolutions have
+// separate loops. REQUIRES: no tensor is empty
+absl::Status ConvByGemm(KernelContext& ctx, ConvPass pass, const ConvGeometry& geometry,
+                        const ConvTensors& tensors);
 
-// Computes passes for float by oneDNN. Keeps primitives and constant filters that it has reordered.
+// Computes passes for float with oneDNN. Keeps primitives and reordered constant filters.
 //
 // Thread-safe.
 class FastConv {
  public:
   virtual ~FastConv() = default;
-  // Sets *done to false, without effect, if oneDNN has no fast code for the sizes or the processor.
-  // REQUIRES: no tensor is empty
+  // Sets *done to false, without other effects, if oneDNN has no fast code for the sizes or the
+  // processor. REQUIRES: no tensor is empty
   virtual absl::Status Run(KernelContext& ctx, const ConvGeometry& geometry,
                            const ConvTensors& tensors, bool* done) = 0;
 };
@@ -70,7 +70,7 @@ class FastConv {
 // Returns null if the library is built without oneDNN.
 std::unique_ptr<FastConv> MakeFastConv(ConvPass pass);
 
-// Computes convolutions of images in channel blocks by oneDNN. Keeps primitives and the filter,
+// Computes convolutions of images in blocked layout with oneDNN. Keeps primitives and the filter,
 // which is constant.
 //
 // Thread-safe.
@@ -78,15 +78,16 @@ class BlockedConv {
  public:
   virtual ~BlockedConv() = default;
   // Computes output 0. `image` is its shape, [batch, height, width, depth]. Sets *done to false,
-  // without effect, if oneDNN has no fast code for the sizes.
-  // REQUIRES: no tensor is empty, and those of `args` have the sizes of the geometry
+  // without other effects, if oneDNN has no fast code for the sizes.
+  // REQUIRES: no tensor is empty, and the tensors of `args` have the sizes of the geometry
   virtual absl::Status Run(KernelContext& ctx, const ConvGeometry& geometry,
                            const BlockedConvArgs& args, const TensorShape& image, bool* done) = 0;
 };
 
-// Returns the channels of a block, for which oneDNN has fast code on this processor; otherwise 0.
-int64_t OneDnnChannelBlock();
-// Returns null if there is no fast code.
+// Returns the channels per block of the blocked layout that oneDNN's fast code uses on this
+// processor; 0 without fast code.
+int64_t OneDnnBlockSize();
+// Returns null if oneDNN has no fast code on this processor.
 std::unique_ptr<BlockedConv> MakeBlockedConv();
 
 }  // namespace gradflow

@@ -14,9 +14,10 @@
 namespace gradflow {
 namespace {
 
-// Strides, dilations and paddings. Their products with sizes are checked.
+// The limit for strides, dilations and paddings. Their products with sizes are checked.
 constexpr int64_t kMaxAttr = std::numeric_limits<int32_t>::max();
-// The span of a window, with its paddings. Sums of a few of these and a size do not overflow.
+// The limit for the span of a window with its padding. Sums of a few spans and a size do not
+// overflow.
 constexpr int64_t kMaxSpan = int64_t{1} << 60;
 
 absl::Status CheckRank(absl::string_view name, const PartialTensorShape& shape, int rank) {
@@ -60,7 +61,7 @@ absl::Status ReadPaddings(const Source& source, ConvAttrs* attrs) {
                                         : WindowPadding::kExplicit;
   std::vector<int64_t> values;
   absl::Status status = source.GetAttr("explicit_paddings", &values);
-  // Convolutions of volumes have no such attribute.
+  // 3-D convolutions do not have this attribute.
   if (absl::IsNotFound(status)) return absl::OkStatus();
   GRADFLOW_RETURN_IF_ERROR(status);
   if (attrs->padding != WindowPadding::kExplicit) {
@@ -96,7 +97,7 @@ absl::Status ReadAttrs(const Source& source, ConvAttrs* attrs) {
   const absl::string_view op = source.def().op();
   std::string format = "NHWC";
   absl::Status status = source.GetAttr("data_format", &format);
-  // Conv3DBackpropInput and Conv3DBackpropFilter have none.
+  // Conv3DBackpropInput and Conv3DBackpropFilter do not have this attribute.
   if (!absl::IsNotFound(status)) GRADFLOW_RETURN_IF_ERROR(status);
   attrs->channels_last = format == "NHWC" || format == "NDHWC" || format == "CHANNELS_LAST";
   attrs->depthwise = absl::StartsWith(op, "Depthwise");
@@ -127,7 +128,7 @@ absl::Status ReadAttrs(const Source& source, ConvAttrs* attrs) {
   return ReadPaddings(source, attrs);
 }
 
-// Sets the depths and groups.
+// Sets the depths and the number of groups.
 absl::Status InferDepths(const ConvAttrs& attrs, const PartialTensorShape& input,
                          const PartialTensorShape& filter, ConvGeometry* g) {
   g->in_depth = input.unknown_rank() ? -1 : input.dim_size(attrs.DepthDim());
@@ -183,8 +184,8 @@ absl::StatusOr<PartialTensorShape> ShapeFromSizes(const char* name,
   return PartialTensorShape::Make(sizes);
 }
 
-// Sets *sizes to the elements of input i, -1 where they are unknown. Returns false if not even
-// their number is known.
+// Sets *sizes to the elements of input i; unknown elements are -1. Returns false if their number is
+// unknown.
 absl::StatusOr<bool> KnownSizes(const ShapeContext& c, int i, std::vector<int64_t>* sizes) {
   GRADFLOW_RETURN_IF_ERROR(c.CheckRank(i, 1));
   GRADFLOW_ASSIGN_OR_RETURN(const bool known, c.IntsFromInput(i, sizes));
@@ -247,7 +248,7 @@ absl::StatusOr<int64_t> WindowedSize(int64_t size, int64_t filter, int64_t strid
   }
   if (padding == WindowPadding::kValid) *pad_before = 0;
   const int64_t padded = size + *pad_before + (padding == WindowPadding::kValid ? 0 : pad_after);
-  // An input that is less than two strides too small has an empty output, as in TensorFlow.
+  // As in TensorFlow, the output is empty if the input is less than two strides too small.
   if (padded - span <= -2 * stride) {
     return errors::InvalidArgument("the filter spans ", span, " elements, more than the ", padded,
                                    " of the padded input");
@@ -356,7 +357,7 @@ absl::Status ConvBackpropInputShape(ShapeContext& c) {
   ConvGeometry geometry;
   GRADFLOW_RETURN_IF_ERROR(InferConvGradient(attrs, input, c.input(1), c.input(2), &geometry));
   if (input.unknown_rank()) input = PartialTensorShape::UnknownOfRank(attrs.input_rank());
-  // The batch of the gradients is that of the input.
+  // The batch size of the gradients is the batch size of the input.
   if (!c.input(2).unknown_rank()) {
     for (int d = 0; d < attrs.batch_dims; ++d) {
       if (input.dim_size(d) < 0) input.set_dim(d, c.input(2).dim_size(d));

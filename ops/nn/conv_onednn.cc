@@ -1,10 +1,10 @@
-// Convolutions by oneDNN, of tensors whose depth is the last dimension.
+// Convolutions with oneDNN of tensors whose last dimension is the depth.
 //
-// A convolution is divided into tasks by its sizes alone: blocks of the filter's channels, of
-// images, and of rows of an image. Each task is a convolution of its own, which oneDNN computes on
-// the calling thread. Gradients of filters are computed for each block of images and added up in a
-// fixed tree. The bits of results thus do not depend on the number of threads. They do depend on
-// the instructions of the processor.
+// The sizes alone determine how a convolution is divided into tasks: into blocks of the filter's
+// channels, of images, and of rows of an image. Each task is a separate convolution that oneDNN
+// computes on the calling thread. Gradients of filters are computed for each block of images and
+// added in a fixed tree. The bits of results therefore do not depend on the number of threads, but
+// they depend on the instruction set of the processor.
 #include "gradflow/ops/nn/conv_engine.h"
 
 #ifndef GRADFLOW_HAS_ONEDNN
@@ -44,35 +44,36 @@ using onednn::Tag;
 
 // ---- Sizes of tasks ----
 
-// Convolutions of fewer multiplications are computed by ConvByProducts: making a primitive takes
-// longer than they do.
+// ConvByGemm computes convolutions with fewer multiplications, because creating a primitive would
+// take longer than the convolution.
 constexpr double kMinProducts = 32768;
-// The multiplications of a task, and the maximum number of tasks.
+// The number of multiplications of a task, and the maximum number of tasks.
 constexpr double kTaskProducts = 8e6;
 constexpr double kMaxTasks = 32;
-// Up to this many tasks may be smaller, so that no thread is idle: of about so many
-// multiplications, or bytes of the result, each.
+// Work is divided into at least this many tasks, even if they are small, so that no thread is idle.
+// A small task has about this many multiplications, or this many bytes of the result.
 constexpr double kFewTasks = 4;
 constexpr double kSmallTaskProducts = 2.5e6;
 constexpr double kSmallTaskBytes = 400e3;
-// A run can be stopped between tasks only, so larger tasks are divided into more than kMaxTasks.
+// A run can be stopped only between tasks. Very large tasks are therefore divided into more than
+// kMaxTasks.
 constexpr double kMaxTaskProducts = 1e9;
 constexpr double kMaxTasksOfLarge = 1 << 14;
-// A filter that fits in the L2 cache is read by each task at no cost. A larger one is divided.
+// Every task can read a filter that fits in the L2 cache at no cost. Larger filters are divided.
 constexpr double kCachedFilterBytes = 512 << 10;
 constexpr int64_t kMinChannels = 64;
-// The minimum number of output positions of a partial gradient of the filter. With fewer, writing
-// and adding up the partial gradients would take most of the time. Partial gradients of small
+// The minimum number of output positions of a partial gradient of the filter. With fewer positions,
+// writing and adding the partial gradients would take most of the time. Partial gradients of small
 // filters stay in a cache.
 constexpr int64_t kPartialPositions = 4096;
 constexpr int64_t kSmallPartialPositions = 1024;
 // The gradient of a filter is divided into blocks of output channels if each position reads at
-// least this many elements of the input. Each block copies its channels of the output's gradient;
-// this is the number of multiplications for each copied element and channel.
+// least this many elements of the input. Each block copies its channels of the output's gradient.
+// The constant is the number of multiplications per copied element.
 constexpr int64_t kMinPatchElements = 1024;
 
 // A part of a convolution along one spatial dimension.
-struct Slice {
+struct ConvSlice {
   int64_t in_begin;
   int64_t in_size;
   int64_t out_begin;
@@ -80,8 +81,8 @@ struct Slice {
   int64_t pad;
 };
 
-// The part that has output rows [begin, begin + size).
-Slice SliceOfOutput(const ConvGeometry& g, size_t axis, int64_t begin, int64_t size) {
+// Returns the slice with the output rows [begin, begin + size).
+ConvSlice SliceOfOutput(const ConvGeometry& g, size_t axis, int64_t begin, int64_t size) {
   const int64_t first = begin * g.stride[axis] - g.pad[axis];
   const int64_t last =
       first + (size - 1) * g.stride[axis] + (g.filter[axis] - 1) * g.dilation[axis];
@@ -90,8 +91,8 @@ Slice SliceOfOutput(const ConvGeometry& g, size_t axis, int64_t begin, int64_t s
   return {in_begin, in_end - in_begin, begin, size, in_begin - first};
 }
 
-// The part that has input rows [begin, begin + size), with all windows that read them.
-Slice SliceOfInput(const ConvGeometry& g, size_t axis, int64_t begin, int64_t size) {
+// Returns the slice with the input rows [begin, begin + size) and all windows that read them.
+ConvSlice SliceOfInput(const ConvGeometry& g, size_t axis, int64_t begin, int64_t size) {
   const int64_t stride = g.stride[axis];
   const int64_t reach = begin + g.pad[axis] - (g.filter[axis] - 1) * g.dilation[axis];
   const int64_t out_begin = std::min(g.out[axis], reach <= 0 ? 0 : NumBlocks(reach, stride));
@@ -112,13 +113,14 @@ struct Piece {
   Desc scratch;
 };
 
-// Channels of the filter: those of the output, or those of the input for the input's gradient.
-struct ChannelBlock {
+// A range of channels of the filter: output channels, or input channels for the gradient of the
+// input.
+struct BlockSize {
   int64_t begin;
   int64_t size;
-  // The plain filter, from its first channel on.
+  // The plain filter, starting at its first channel.
   Desc plain;
-  // The format that the primitives need. `offset` is the position in the packed filter, in floats.
+  // The layout that the primitives need. `offset` is the position in the packed filter, in floats.
   Desc packed;
   int64_t offset = 0;
   dnnl::primitive pack;
@@ -134,29 +136,30 @@ struct Task {
 
 struct ConvPlan {
   ConvGeometry geometry;
-  // False if there is no fast code for the convolution.
+  // False if oneDNN has no fast code for the convolution.
   bool usable = false;
-  // The first spatial dimension of more than one element, which slices divide. Its elements are
-  // called rows.
+  // The first spatial dimension with more than one element. Slices divide this dimension; its
+  // elements are called rows.
   size_t axis = 1;
   std::deque<Piece> pieces;
-  std::vector<ChannelBlock> blocks;
+  std::vector<BlockSize> blocks;
   std::vector<Task> tasks;
-  // The tasks of a block, which are consecutive.
+  // The number of tasks of a block. The tasks of a block are consecutive.
   int64_t tasks_per_block = 0;
   // True if the filter is packed before the tasks run.
   bool packs = false;
-  // Floats of the packed filter, and of the largest dense copy of channels and scratch of a task.
+  // The number of floats of the packed filter, and of a task's largest copy of channels and largest
+  // scratch.
   int64_t packed_floats = 0;
   int64_t copy_floats = 0;
   int64_t scratch_floats = 0;
 };
 
-class PlanMaker {
+class OneDnnConvPlanner {
  public:
-  PlanMaker(ConvPass pass, const ConvGeometry& geometry) : pass_(pass), g_(geometry) {}
+  OneDnnConvPlanner(ConvPass pass, const ConvGeometry& geometry) : pass_(pass), g_(geometry) {}
 
-  // Returns a plan that is not usable if oneDNN has no fast code.
+  // Returns an unusable plan if oneDNN has no fast code.
   std::shared_ptr<const ConvPlan> Make() {
     auto plan = std::make_shared<ConvPlan>();
     plan->geometry = g_;
@@ -169,7 +172,7 @@ class PlanMaker {
       try {
         if (TryMake(division)) {
           plan_.usable = true;
-          // Tasks refer to pieces, which a move does not relocate.
+          // Tasks point to pieces. Moving the deque does not relocate them.
           *plan = std::move(plan_);
           return plan;
         }
@@ -181,15 +184,16 @@ class PlanMaker {
   }
 
  private:
-  // Divisions of the work, in the order in which they are tried: about as many slices as wanted,
-  // whose numbers of rows may differ by one; slices of equal numbers of rows; none. All slices read
-  // one packed filter, and oneDNN may have no code that reads it for one of two numbers of rows.
+  // Ways to divide the work, tried in this order: the wanted number of slices, whose numbers of
+  // rows may differ by one; slices with equal numbers of rows; a single slice. All slices read one
+  // packed filter. If slices differ, oneDNN may have no code for one of them that reads this
+  // filter.
   enum class Division { kWanted, kEqual, kNone };
 
   bool FitsInt() const {
     constexpr double kMax = std::numeric_limits<int32_t>::max();
     for (size_t s = 0; s < kConvSpatial; ++s) {
-      // Positions, with those of the padding before and behind the input.
+      // The range of input positions, including the padding on both sides.
       const double reach = static_cast<double>(g_.in[s]) +
                            static_cast<double>(g_.out[s]) * static_cast<double>(g_.stride[s]) +
                            static_cast<double>(g_.filter[s]) * static_cast<double>(g_.dilation[s]);
@@ -216,16 +220,16 @@ class PlanMaker {
     }
     const int64_t image_parts = std::min(parts, g_.batch);
     const int64_t images = NumBlocks(g_.batch, image_parts);
-    std::vector<Slice> slices;
+    std::vector<ConvSlice> slices;
     FindAxis();
     MakeSlices(images == 1 ? NumBlocks(parts, g_.batch) : 1, division == Division::kEqual, &slices);
-    // Tasks of few rows may be far larger than wanted, and none can be stopped.
+    // Tasks with few rows may be much larger than wanted, and a task cannot be stopped.
     const double tasks = static_cast<double>(plan_.blocks.size() * slices.size()) *
                          static_cast<double>(NumBlocks(g_.batch, images));
     if (g_.products() > 16 * kMaxTaskProducts * tasks) return false;
     for (size_t b = 0; b < plan_.blocks.size(); ++b) {
       for (int64_t image = 0; image < g_.batch; image += images) {
-        for (const Slice& slice : slices) {
+        for (const ConvSlice& slice : slices) {
           const Piece* const piece =
               FindPiece(&plan_.blocks[b], slice, std::min(images, g_.batch - image));
           if (piece == nullptr) return false;
@@ -245,13 +249,13 @@ class PlanMaker {
                                                      : g_.in_volume() * g_.in_depth);
     const double small = std::max(g_.products() / kSmallTaskProducts, bytes / kSmallTaskBytes);
     double tasks = std::max(g_.products() / kTaskProducts, std::min(small, kFewTasks));
-    // An even number, which two threads share equally.
+    // Two threads share an even number of tasks equally.
     if (tasks > 1.2) tasks = 2 * std::ceil(tasks / 2 - 0.25);
     const double most = std::clamp(g_.products() / kMaxTaskProducts, kMaxTasks, kMaxTasksOfLarge);
     return std::clamp(tasks, 1.0, most);
   }
 
-  // The number of partial gradients of the filter that are worth their memory.
+  // The maximum number of partial gradients of the filter that are worth their memory.
   int64_t Partials() const {
     const int64_t least =
         FilterBytes() > kCachedFilterBytes ? kPartialPositions : kSmallPartialPositions;
@@ -267,13 +271,13 @@ class PlanMaker {
     if (g_.groups == 1 && channels >= 2 * kMinChannels &&
         (filter ? g_.taps() * g_.in_depth >= kMinPatchElements
                 : FilterBytes() > kCachedFilterBytes)) {
-      // The images divide the work into Partials() parts already.
+      // The images already divide the work into Partials() parts.
       const double most = filter ? wanted / static_cast<double>(Partials()) : wanted;
       parts = std::clamp<int64_t>(static_cast<int64_t>(most), 1, channels / kMinChannels);
     }
     const int64_t size = parts == 1 ? channels : NumBlocks(NumBlocks(channels, parts), 16) * 16;
     for (int64_t begin = 0; begin < channels; begin += size) {
-      ChannelBlock block;
+      BlockSize block;
       block.begin = begin;
       block.size = std::min(size, channels - begin);
       plan_.blocks.push_back(std::move(block));
@@ -290,13 +294,13 @@ class PlanMaker {
     }
   }
 
-  // Makes at most `parts` slices, of the same number of rows each if `equal`.
-  void MakeSlices(int64_t parts, bool equal, std::vector<Slice>* slices) {
+  // Makes at most `parts` slices. If `equal` is true, all of them have the same number of rows.
+  void MakeSlices(int64_t parts, bool equal, std::vector<ConvSlice>* slices) {
     const size_t axis = plan_.axis;
     const bool input = pass_ == ConvPass::kInputGradient;
     const int64_t rows = input ? g_.in[axis] : g_.out[axis];
-    // All rows, also those that no window reads: images are consecutive.
-    const Slice whole = {0, g_.in[axis], 0, g_.out[axis], g_.pad[axis]};
+    // Includes rows that no window reads, because images are consecutive in memory.
+    const ConvSlice whole = {0, g_.in[axis], 0, g_.out[axis], g_.pad[axis]};
     if (parts == 1) {
       *slices = {whole};
       return;
@@ -310,10 +314,11 @@ class PlanMaker {
     for (int64_t i = 0; i < count; ++i) {
       const int64_t begin = units * i / count * unit;
       const int64_t size = std::min(rows, units * (i + 1) / count * unit) - begin;
-      const Slice slice =
+      const ConvSlice slice =
           input ? SliceOfInput(g_, axis, begin, size) : SliceOfOutput(g_, axis, begin, size);
       if (slice.in_size == 0 || slice.out_size == 0 || slice.pad < 0) {
-        // Rows that only padding makes, or that no window reads, have no primitive of their own.
+        // Rows that consist of padding only, or that no window reads, cannot be a separate
+        // primitive.
         *slices = {whole};
         return;
       }
@@ -321,7 +326,7 @@ class PlanMaker {
     }
   }
 
-  const Piece* FindPiece(ChannelBlock* block, const Slice& slice, int64_t images) {
+  const Piece* FindPiece(BlockSize* block, const ConvSlice& slice, int64_t images) {
     ConvGeometry g = g_;
     g.batch = images;
     g.in[plan_.axis] = slice.in_size;
@@ -338,7 +343,7 @@ class PlanMaker {
         return &piece;
       }
     }
-    // All pieces of a block read one packed filter.
+    // All pieces of a block read the same packed filter.
     Desc filter = block->packed;
     if (filter.get_size() == 0) {
       for (const Piece& piece : plan_.pieces) {
@@ -361,15 +366,15 @@ class PlanMaker {
     return Desc(dims, onednn::kFloat, dims.size() == 4 ? Tag::nhwc : Tag::ndhwc);
   }
 
-  // Sets the primitive of a piece and its descriptors. `filter` is the layout that it must have, or
-  // empty. Returns false if there is no fast code.
+  // Sets the primitive of a piece and its descriptors. If `filter` is not empty, the primitive must
+  // read this layout. Returns false if oneDNN has no fast code.
   bool MakePrimitive(const Desc& filter, Piece* piece) const {
     const ConvGeometry& g = piece->geometry;
     piece->input = Images(g.batch, g.in_depth, g.in);
     piece->output = Images(g.batch, g.out_depth, g.out);
     Desc weights = filter;
     if (filter.get_size() == 0) {
-      // Code for blocks of channels wastes most of its work on few of them.
+      // Code for blocked layouts wastes most of its work on a few channels.
       const bool plain = pass_ == ConvPass::kInputGradient && g.groups == 1 && g.in_depth <= 4;
       weights = plain ? onednn::PlainFilter(g_, g) : onednn::AnyFilter(g_, g);
     }
@@ -378,7 +383,7 @@ class PlanMaker {
     onednn::SetModes(&attr);
     constexpr auto kDirect = dnnl::algorithm::convolution_direct;
     const bool forward = pass_ == ConvPass::kForward;
-    // The gradients take the descriptor of the forward convolution as a hint.
+    // Gradients need the description of the forward convolution as a hint.
     const auto hint = onednn::Describe<dnnl::convolution_forward>(
         attr, forward ? dnnl::prop_kind::forward_inference : dnnl::prop_kind::forward_training,
         kDirect, piece->input, weights, piece->output, dims.strides, dims.dilations, dims.before,
@@ -402,7 +407,7 @@ class PlanMaker {
   bool SetPrimitive(const PrimitiveDesc& desc, const Desc& filter, Piece* piece) const {
     const absl::string_view name = desc.impl_info_str();
     if (absl::StrContains(name, "ref")) return false;
-    // Products of groups of one channel have matrices of one column.
+    // GEMM is slow for groups with a single channel, because their matrices have a single column.
     if (absl::StrContains(name, "gemm") && g_.groups > 1 && g_.group_in_depth() == 1) return false;
     piece->filter = filter;
     piece->scratch = desc.scratchpad_desc();
@@ -410,9 +415,9 @@ class PlanMaker {
     return true;
   }
 
-  // Sets what tasks need besides their primitives.
+  // Sets the members of plan_ that tasks need in addition to their primitives.
   bool FinishBlocks() {
-    for (ChannelBlock& block : plan_.blocks) {
+    for (BlockSize& block : plan_.blocks) {
       ConvGeometry g = g_;
       if (g_.groups == 1) {
         (pass_ == ConvPass::kInputGradient ? g.in_depth : g.out_depth) = block.size;
@@ -421,7 +426,7 @@ class PlanMaker {
       if (block.plain == block.packed) continue;
       plan_.packs = true;
     }
-    for (ChannelBlock& block : plan_.blocks) {
+    for (BlockSize& block : plan_.blocks) {
       block.offset = plan_.packed_floats;
       plan_.packed_floats += onednn::Floats(block.packed);
       const bool gradient = pass_ == ConvPass::kFilterGradient;
@@ -442,7 +447,7 @@ class PlanMaker {
   const ConvPass pass_;
   const ConvGeometry& g_;
   ConvPlan plan_;
-  // True if the slices of plan_ differ in size.
+  // True if the slices of plan_ have different sizes.
   bool uneven_ = false;
 };
 
@@ -477,10 +482,10 @@ class OneDnnConv final : public FastConv {
  private:
   std::shared_ptr<const ConvPlan> FindPlan(const ConvGeometry& g) {
     return plans_.FindOrMake([&](const ConvPlan& plan) { return plan.geometry == g; },
-                             [&] { return PlanMaker(pass_, g).Make(); });
+                             [&] { return OneDnnConvPlanner(pass_, g).Make(); });
   }
 
-  // Calls fn(task, copy, scratch) for each task, concurrently.
+  // Calls fn(task, copy, scratch) concurrently for all tasks.
   template <typename F>
   absl::Status ForTasks(KernelContext& ctx, const ConvPlan& plan, const F& fn) const {
     const int64_t num_tasks = static_cast<int64_t>(plan.tasks.size());
@@ -490,7 +495,7 @@ class OneDnnConv final : public FastConv {
         });
   }
 
-  // Sets *packed to the filter as the primitives want it.
+  // Sets *packed to the filter in the layout that the primitives need.
   absl::Status PackedFilter(KernelContext& ctx, const std::shared_ptr<const ConvPlan>& plan,
                             const ConvTensors& tensors, Tensor* packed) {
     if (!plan->packs) {
@@ -510,7 +515,7 @@ class OneDnnConv final : public FastConv {
     float* const to = static_cast<float*>(packed->raw_data());
     GRADFLOW_RETURN_IF_ERROR(
         onednn::ForEach(ctx, static_cast<int64_t>(plan->blocks.size()), 0, [&](int64_t i, float*) {
-          const ChannelBlock& block = plan->blocks[static_cast<size_t>(i)];
+          const BlockSize& block = plan->blocks[static_cast<size_t>(i)];
           onednn::Execute(
               block.pack,
               {{DNNL_ARG_FROM, onednn::Memory(block.plain, plain + FilterOffset(*plan, block))},
@@ -525,12 +530,12 @@ class OneDnnConv final : public FastConv {
     return absl::OkStatus();
   }
 
-  // Returns the index of the first element of a block in the plain filter.
-  int64_t FilterOffset(const ConvPlan& plan, const ChannelBlock& block) const {
+  // Returns the index of a block's first element in the plain filter.
+  int64_t FilterOffset(const ConvPlan& plan, const BlockSize& block) const {
     return pass_ == ConvPass::kInputGradient ? block.begin * plan.geometry.out_depth : block.begin;
   }
 
-  // Returns the first position of a task in the input, or in the output.
+  // Returns the first input (or output) position of a task.
   static int64_t InputPosition(const ConvPlan& plan, const Task& task) {
     const ConvGeometry& g = plan.geometry;
     return task.image * g.in_volume() + task.in_row * (g.in_volume() / g.in[plan.axis]);
@@ -540,12 +545,12 @@ class OneDnnConv final : public FastConv {
     return task.image * g.out_volume() + task.out_row * (g.out_volume() / g.out[plan.axis]);
   }
 
-  // A task of a convolution or of the gradient of its input.
+  // Runs a task of a convolution or of the gradient of its input.
   void RunTask(const ConvPlan& plan, const Task& task, const ConvTensors& tensors,
                const float* packed, float* copy, float* scratch) const {
     const ConvGeometry& g = plan.geometry;
     const Piece& piece = *task.piece;
-    const ChannelBlock& block = plan.blocks[static_cast<size_t>(task.block)];
+    const BlockSize& block = plan.blocks[static_cast<size_t>(task.block)];
     const bool forward = pass_ == ConvPass::kForward;
     const int64_t in = InputPosition(plan, task);
     const int64_t out = OutputPosition(plan, task);
@@ -565,7 +570,8 @@ class OneDnnConv final : public FastConv {
     const ConvGeometry& p = piece.geometry;
     const int64_t rows = p.batch * (forward ? p.out_volume() : p.in_volume());
     if (tensors.steps != nullptr) {
-      // The size of a single block is that of a group.
+      // With a single block, the result has all channels, but block.size has only the channels of a
+      // group.
       const int64_t channels = result == to ? g.out_depth : block.size;
       tensors.steps->Apply({result, channels, out, rows, block.begin, channels});
     }
@@ -574,7 +580,7 @@ class OneDnnConv final : public FastConv {
              forward ? g.out_depth : g.in_depth);
   }
 
-  // Each task of a block makes a gradient of its own, which are then added up.
+  // Each task of a block computes a partial gradient. The partial gradients are then added.
   absl::Status RunFilterGradient(KernelContext& ctx, const ConvPlan& plan,
                                  const ConvTensors& tensors) const {
     const ConvGeometry& g = plan.geometry;
@@ -591,7 +597,7 @@ class OneDnnConv final : public FastConv {
     GRADFLOW_RETURN_IF_ERROR(
         ForTasks(ctx, plan, [&](const Task& task, float* copy, float* scratch) {
           const Piece& piece = *task.piece;
-          const ChannelBlock& block = plan.blocks[static_cast<size_t>(task.block)];
+          const BlockSize& block = plan.blocks[static_cast<size_t>(task.block)];
           const float* gradient = dy + OutputPosition(plan, task) * g.out_depth;
           if (plan.blocks.size() > 1) {
             CopyRows(gradient + block.begin, g.out_depth,
@@ -614,14 +620,14 @@ class OneDnnConv final : public FastConv {
     AddUp(ctx, partials, plan.packed_floats, sum);
     return onednn::ForEach(
         ctx, static_cast<int64_t>(plan.blocks.size()), 0, [&](int64_t i, float*) {
-          const ChannelBlock& block = plan.blocks[static_cast<size_t>(i)];
+          const BlockSize& block = plan.blocks[static_cast<size_t>(i)];
           onednn::Execute(block.pack,
                           {{DNNL_ARG_FROM, onednn::Memory(block.packed, sum + block.offset)},
                            {DNNL_ARG_TO, onednn::Memory(block.plain, out + block.begin)}});
         });
   }
 
-  // Adds up sums[partials][size] into sums[0], in a fixed tree.
+  // Adds sums[partials][size] into the first partial gradient, in a fixed tree.
   static void AddUp(const KernelContext& ctx, int64_t partials, int64_t size, float* sums) {
     if (partials == 1) return;
     const double nanoseconds = 0.5 * static_cast<double>(partials);
@@ -639,7 +645,7 @@ class OneDnnConv final : public FastConv {
   const ConvPass pass_;
   onednn::RecentPlans<ConvPlan> plans_;
   Mutex mutex_;
-  // The packed form of a constant filter, for a plan. Null without one.
+  // The plan that `packed_` belongs to. Null if there is no packed constant filter.
   std::shared_ptr<const ConvPlan> packed_plan_ ABSL_GUARDED_BY(mutex_);
   Tensor filter_ ABSL_GUARDED_BY(mutex_);
   Tensor packed_ ABSL_GUARDED_BY(mutex_);

@@ -1,4 +1,4 @@
-// Helpers of convolutions by oneDNN. Included only where the library is built with oneDNN.
+// Helpers for convolutions with oneDNN. Include only if the library is built with oneDNN.
 #ifndef GRADFLOW_OPS_NN_CONV_ONEDNN_H_
 #define GRADFLOW_OPS_NN_CONV_ONEDNN_H_
 
@@ -33,20 +33,20 @@ inline dnnl::memory Memory(const Desc& desc, const void* data) {
   return dnnl::memory(desc, Engine(), const_cast<void*>(data));
 }
 
-// Returns the floats of a tensor, in multiples of a cache line.
+// Returns the number of floats of a tensor, rounded up to whole cache lines.
 inline int64_t Floats(const Desc& desc) {
   return static_cast<int64_t>((desc.get_size() + 63) / 64 * 16);
 }
 
-// Scratch memory is the caller's, and products are of float.
+// The caller provides scratch memory, and products are computed in float.
 inline void SetModes(dnnl::primitive_attr* attr) {
   attr->set_scratchpad_mode(dnnl::scratchpad_mode::user);
   attr->set_fpmath_mode(dnnl::fpmath_mode::strict);
 }
 
-// ---- Sizes, of the convolution `g` or of a part of it ----
+// ---- Sizes, of the convolution `g` or a part of it ----
 
-// Returns the spatial dimensions of oneDNN's tensors: two, if the first of three has one element.
+// Returns the spatial dimensions of oneDNN's tensors: two if the first of the three has size 1.
 inline dnnl::memory::dims Spatial(const ConvGeometry& g, const ConvSizes& sizes) {
   const bool two = g.in[0] == 1 && g.out[0] == 1 && g.filter[0] == 1;
   return dnnl::memory::dims(sizes.begin() + (two ? 1 : 0), sizes.end());
@@ -61,12 +61,12 @@ inline dnnl::memory::dims FilterDims(const ConvGeometry& g, const ConvGeometry& 
   return dims;
 }
 
-// The filter in the layout that oneDNN prefers.
+// Describes the filter in the layout that oneDNN prefers.
 inline Desc AnyFilter(const ConvGeometry& g, const ConvGeometry& part) {
   return Desc(FilterDims(g, part), kFloat, Tag::any);
 }
 
-// The filter of a part within the plain filter of all groups and channels.
+// Describes the filter of a part within the plain filter of all groups and channels.
 inline Desc PlainFilter(const ConvGeometry& g, const ConvGeometry& part) {
   dnnl::memory::dims strides;
   if (part.groups > 1) strides.push_back(part.group_out_depth());
@@ -79,7 +79,7 @@ inline Desc PlainFilter(const ConvGeometry& g, const ConvGeometry& part) {
   return Desc(FilterDims(g, part), kFloat, strides);
 }
 
-// The strides, dilations and padding of a part.
+// The strides, dilations and padding of a part of the convolution.
 struct ConvDims {
   ConvDims(const ConvGeometry& g, const ConvGeometry& part)
       : strides(Spatial(g, part.stride)), before(Spatial(g, part.pad)) {
@@ -103,11 +103,12 @@ struct ConvDims {
 
 // ---- Runs ----
 
-// The plans that a kernel keeps, the most recently used first. Thread-safe.
+// The plans that a kernel keeps, most recently used first. Thread-safe.
 template <typename Plan>
 class RecentPlans {
  public:
-  // Returns the plan for which is_wanted(plan) is true, or else keeps and returns make().
+  // Returns the kept plan that satisfies is_wanted(plan). If there is no such plan, keeps and
+  // returns make().
   template <typename IsWanted, typename Make>
   std::shared_ptr<const Plan> FindOrMake(const IsWanted& is_wanted, const Make& make) {
     {
@@ -127,7 +128,7 @@ class RecentPlans {
   }
 
  private:
-  // More shapes than these are planned again.
+  // The maximum number of plans. Older plans are dropped, and made again if they are needed.
   static constexpr size_t kMaxPlans = 8;
 
   Mutex mutex_;
@@ -141,7 +142,7 @@ inline void Execute(const dnnl::primitive& primitive,
   stream.wait();
 }
 
-// Calls fn(i, buffer) for i in [0, n), concurrently, with a buffer of `floats` floats.
+// Calls fn(i, buffer) concurrently for i in [0, n), with a buffer of `floats` floats.
 template <typename F>
 absl::Status ForEach(KernelContext& ctx, int64_t n, int64_t floats, const F& fn) {
   SharedStatus status;

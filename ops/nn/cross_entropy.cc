@@ -22,7 +22,7 @@
 namespace gradflow::cross_entropy {
 namespace {
 
-// Returns the shape of features and labels broadcast to a matrix, as far as known.
+// Returns the shape of features and labels broadcast to a matrix, if it is known.
 absl::StatusOr<PartialTensorShape> MatrixShape(const PartialTensorShape& features,
                                                const PartialTensorShape& labels) {
   GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape, BroadcastShapes(features, labels));
@@ -39,7 +39,7 @@ absl::Status DenseShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// Checks the shapes of the sparse op and returns the number of rows, -1 if unknown.
+// Checks the shapes of the sparse op. Returns the number of rows; -1 if unknown.
 absl::StatusOr<int64_t> CheckSparseShapes(const PartialTensorShape& features,
                                           const PartialTensorShape& labels) {
   if (!features.unknown_rank() && features.dims() != 2) {
@@ -68,7 +68,7 @@ absl::Status SparseShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// The rows of a tensor that is broadcast to a matrix.
+// Rows of a tensor that is broadcast to a matrix.
 template <typename C>
 class BroadcastRows {
  public:
@@ -79,14 +79,14 @@ class BroadcastRows {
     row_stride_ = rows == 1 ? 0 : row_size;
     repeats_ = row_size == 1 && columns > 1;
   }
-  // Returns n elements of a row from column `column` on.
+  // Returns n elements of a row, starting at `column`.
   const C* Read(int64_t row, int64_t column, int64_t n, C* buffer) const {
     if (!repeats_) return reader_.Read(row * row_stride_ + column, n, buffer);
     C element;
     std::fill_n(buffer, n, *reader_.Read(row * row_stride_, 1, &element));
     return buffer;
   }
-  // Returns where a row begins, or `buffer` if Read() has to make it.
+  // Returns the start of a row, or `buffer` if Read() writes the row there.
   const C* Place(int64_t row, const C* buffer) const {
     return repeats_ || reader_.converts() ? buffer : reader_.Read(row * row_stride_, 0, nullptr);
   }
@@ -94,7 +94,7 @@ class BroadcastRows {
  private:
   const RowReader<C> reader_;
   int64_t row_stride_;
-  // True if one element stands for the whole row.
+  // True if rows repeat one element.
   bool repeats_;
 };
 
@@ -102,7 +102,7 @@ class BroadcastRows {
 template <typename C>
 class RowSoftmax {
  public:
-  // Prefetches the first chunk from `next` on, which is read later.
+  // Prefetches the first chunk from `next` on, which is read after this row.
   RowSoftmax(const BroadcastRows<C>& logits, int64_t row, int64_t columns, const C* next)
       : logits_(logits), row_(row), columns_(columns) {
     RowMax<C> max;
@@ -125,8 +125,8 @@ class RowSoftmax {
       fn(column, std::min(kRowChunk, columns_ - column));
     }
   }
-  // Returns the exponentials of a chunk of logits less the maximum. A single chunk has been
-  // computed by the constructor.
+  // Returns exp(logits - max) of a chunk. The constructor has already computed it if the row has a
+  // single chunk.
   const C* Exponentials(int64_t column, int64_t n) {
     if (columns_ > kRowChunk) {
       SubtractNumber(Logits(column, n), max_, n, exponentials_);
@@ -200,7 +200,7 @@ absl::Status ComputeDense(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
-// Compute() for rows of labels that are 1 for one class and 0 for the others.
+// Like ComputeDense(), for labels that are 1 for one class and 0 for the other classes.
 template <typename C>
 absl::Status ComputeSparse(KernelContext& ctx) {
   const Tensor& features = ctx.input(0);
@@ -219,7 +219,7 @@ absl::Status ComputeSparse(KernelContext& ctx) {
     return errors::InvalidArgument("features must have at least one class, but has shape ",
                                    features.shape().DebugString());
   }
-  // Labels are read once: another thread may write to a tensor that is fed.
+  // Reads labels only once, because another thread may write to a fed tensor.
   Tensor classes;
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_INT64, {rows}, &classes));
   int64_t* const label = static_cast<int64_t*>(classes.raw_data());
@@ -290,8 +290,8 @@ features: The logits, one row for each example.
 labels: The probabilities of the classes; each row should sum to 1. Broadcasts with `features` to
   shape [rows, classes].
 loss: The losses, of shape [rows].
-backprop: The gradients of the losses with respect to the logits: softmax less `labels`.
-T: The type of all.)");
+backprop: The gradients of the losses with respect to the logits: softmax minus `labels`.
+T: The type of the inputs and outputs.)");
   registry.Op("SparseSoftmaxCrossEntropyWithLogits")
       .Group("nn_ops")
       .Input("features: T")
@@ -309,7 +309,7 @@ logits.
 features: The logits, of shape [rows, classes], with at least one class.
 labels: The classes, of shape [rows], each in [0, classes).
 loss: The losses, of shape [rows].
-backprop: The gradients of the losses with respect to the logits: softmax, less 1 for the class.
+backprop: The gradients of the losses with respect to the logits: softmax, minus 1 for the class.
 T: The type of the logits and losses.
 Tlabels: The type of `labels`.)");
   const auto add = [&](const char* op, KernelFactory of_float, KernelFactory of_double) {

@@ -1,5 +1,5 @@
-// DataFormatDimMap and DataFormatVecPermute: dimensions, and vectors of one element for each
-// dimension, in another data format.
+// DataFormatDimMap and DataFormatVecPermute: convert dimensions, and vectors with an element per
+// dimension, to another data format.
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -18,7 +18,7 @@
 namespace gradflow::data_format {
 namespace {
 
-// Two orders of the same dimensions, each a letter.
+// Two orders of the same dimensions. Each letter is a dimension.
 struct Formats {
   std::string from;
   std::string to;
@@ -29,7 +29,7 @@ struct Formats {
     for (const char letter : from) positions.push_back(static_cast<int64_t>(to.find(letter)));
     return positions;
   }
-  // Returns the formats without the dimensions that are not spatial.
+  // Returns the formats with only the spatial dimensions.
   Formats Spatial() const {
     const bool has_planes = from.size() == 5;
     const auto filtered = [&](const std::string& format) {
@@ -43,7 +43,7 @@ struct Formats {
   }
 };
 
-// Source is KernelConstruction or ShapeContext.
+// Reads and checks the attributes. Source is KernelConstruction or ShapeContext.
 template <typename Source>
 absl::Status ReadFormats(const Source& source, Formats* formats) {
   GRADFLOW_RETURN_IF_ERROR(source.GetAttr("src_format", &formats->from));
@@ -73,7 +73,7 @@ absl::Status DimMapShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// Checks the shape of x. An unknown size is accepted.
+// Checks the shape of x. Unknown sizes are accepted.
 absl::Status CheckVector(const Formats& formats, const PartialTensorShape& x) {
   if (x.unknown_rank()) return absl::OkStatus();
   const int64_t rank = static_cast<int64_t>(formats.from.size());
@@ -103,7 +103,7 @@ absl::Status VecPermuteShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-class FormatKernel : public OpKernel {
+class DataFormatKernel : public OpKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) {
     types_ = InputTypes(construction);
@@ -115,7 +115,7 @@ class FormatKernel : public OpKernel {
   Formats formats_;
 };
 
-class DimMap final : public FormatKernel {
+class DimMap final : public DataFormatKernel {
  public:
   absl::Status Compute(KernelContext& ctx) const override {
     GRADFLOW_RETURN_IF_ERROR(CheckInputTypes(ctx, types_));
@@ -128,7 +128,7 @@ class DimMap final : public FormatKernel {
     FirstBadIndex bad;
     ParallelFor(ctx, x.NumElements(), BlockSizeForCost(2), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        // Read once: another thread may write to a tensor that is fed.
+        // Reads the element only once, because another thread may write to a fed tensor.
         const int64_t dim = reader[i];
         if (dim < -rank || dim >= rank) return bad.Found(i);
         WriteIndex(y, i, positions[static_cast<size_t>(dim < 0 ? dim + rank : dim)]);
@@ -142,7 +142,7 @@ class DimMap final : public FormatKernel {
   }
 };
 
-class VecPermute final : public FormatKernel {
+class VecPermute final : public DataFormatKernel {
  public:
   absl::Status Compute(KernelContext& ctx) const override {
     GRADFLOW_RETURN_IF_ERROR(CheckInputTypes(ctx, types_));
@@ -163,7 +163,7 @@ class VecPermute final : public FormatKernel {
 };
 
 constexpr char kFormatsDoc[] = R"(src_format: The data format of `x`, 4 or 5 distinct letters.
-dst_format: That of `y`, of the same letters.
+dst_format: The data format of `y`, with the same letters.
 T: The type of both.)";
 
 }  // namespace
@@ -177,7 +177,7 @@ void Register(Registry& registry) {
       .Attr("src_format: string = 'NHWC'")
       .Attr("dst_format: string = 'NCHW'")
       .Shape(DimMapShape)
-      .Doc(absl::StrCat(R"(Maps dimensions of one data format to those of another.
+      .Doc(absl::StrCat(R"(Maps dimensions of one data format to dimensions of another.
 
 x: Dimensions in `src_format`, counted from the end if negative.
 y: The same dimensions in `dst_format`, of the shape of `x`.
@@ -193,8 +193,8 @@ y: The same dimensions in `dst_format`, of the shape of `x`.
       .Shape(VecPermuteShape)
       .Doc(absl::StrCat(R"(Permutes the elements of a vector from one data format to another.
 
-x: A vector with an element for each dimension of the format, such as strides, or a matrix with two,
-  such as paddings; or only those of the spatial dimensions D, H and W.
+x: A vector with an element for each dimension of the format, such as strides, or a matrix with two
+  elements for each dimension, such as paddings. May have only the spatial dimensions D, H and W.
 y: The elements in the order of `dst_format`, of the shape of `x`.
 )",
                         kFormatsDoc));

@@ -1,7 +1,7 @@
 // Dilation2D, the grayscale morphological dilation, and its gradients.
 //
-// Each output is the largest sum of an input and a filter element of its window. Its gradient goes
-// to the first of the largest, as TensorFlow's does.
+// Each output is the largest sum of an input element and a filter element in its window. If several
+// sums are equal, the gradient goes to the first one, as in TensorFlow.
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -24,7 +24,7 @@
 namespace gradflow::dilation {
 namespace {
 
-struct Attrs {
+struct DilationAttrs {
   int64_t stride[2] = {1, 1};
   int64_t rate[2] = {1, 1};
   WindowPadding padding = WindowPadding::kValid;
@@ -48,9 +48,9 @@ absl::Status ReadSizes(const Source& source, const char* name, int64_t* sizes) {
   return absl::OkStatus();
 }
 
-// Source is KernelConstruction or ShapeContext.
+// Reads the attributes. Source is KernelConstruction or ShapeContext.
 template <typename Source>
-absl::Status ReadAttrs(const Source& source, Attrs* attrs) {
+absl::Status ReadAttrs(const Source& source, DilationAttrs* attrs) {
   GRADFLOW_RETURN_IF_ERROR(ReadSizes(source, "strides", attrs->stride));
   GRADFLOW_RETURN_IF_ERROR(ReadSizes(source, "rates", attrs->rate));
   std::string padding;
@@ -59,8 +59,8 @@ absl::Status ReadAttrs(const Source& source, Attrs* attrs) {
   return absl::OkStatus();
 }
 
-// Sets the shape of the output as far as known, and the padding before the first row and column.
-absl::Status InferOutput(const Attrs& attrs, const PartialTensorShape& input,
+// Sets the shape of the output if it is known, and the padding before the first row and column.
+absl::Status InferOutput(const DilationAttrs& attrs, const PartialTensorShape& input,
                          const PartialTensorShape& filter, PartialTensorShape* output,
                          int64_t* pad) {
   if (!input.unknown_rank() && input.dims() != 4) {
@@ -91,7 +91,7 @@ absl::Status InferOutput(const Attrs& attrs, const PartialTensorShape& input,
   return PartialTensorShape::Make(output->dim_sizes()).status();
 }
 
-absl::Status InferGradient(const Attrs& attrs, const PartialTensorShape& input,
+absl::Status InferGradient(const DilationAttrs& attrs, const PartialTensorShape& input,
                            const PartialTensorShape& filter, const PartialTensorShape& out_backprop,
                            int64_t* pad) {
   PartialTensorShape output;
@@ -101,7 +101,7 @@ absl::Status InferGradient(const Attrs& attrs, const PartialTensorShape& input,
 }
 
 absl::Status DilationShape(ShapeContext& c) {
-  Attrs attrs;
+  DilationAttrs attrs;
   GRADFLOW_RETURN_IF_ERROR(ReadAttrs(c, &attrs));
   PartialTensorShape output;
   int64_t pad[2];
@@ -110,10 +110,10 @@ absl::Status DilationShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// The output has the shape of input Like, of rank Rank.
+// The output has the shape of input `Like`, which has rank `Rank`.
 template <int Like, int Rank>
 absl::Status GradientShape(ShapeContext& c) {
-  Attrs attrs;
+  DilationAttrs attrs;
   GRADFLOW_RETURN_IF_ERROR(ReadAttrs(c, &attrs));
   int64_t pad[2];
   GRADFLOW_RETURN_IF_ERROR(InferGradient(attrs, c.input(0), c.input(1), c.input(2), pad));
@@ -163,15 +163,16 @@ struct Problem {
   int64_t filter[2];
   int64_t depth;
   int64_t pad[2];
-  Attrs attrs;
+  DilationAttrs attrs;
 };
 
-// The largest sums of a window, by channel.
+// The largest sum of a window, for each channel.
 template <typename T>
 struct Maxima {
   std::vector<T> value;
-  // The index of the input position, and of the filter's, of the largest. If none is larger than
-  // the lowest number, those where the window begins within the input, or -1 outside of it.
+  // The indices of the input and filter positions of the largest sum. If no sum is larger than the
+  // lowest number, `input` is the position where the window begins within the input, or -1 if the
+  // window is outside of the input, and `filter` is 0.
   std::vector<int64_t> input;
   std::vector<int64_t> filter;
 
@@ -215,8 +216,8 @@ void FindMaxima(const Problem& p, const T* x, const T* f, int64_t image, int64_t
   }
 }
 
-// A task has some channels of an image, or of all images for the gradient of the filter, so that no
-// two tasks add to one element.
+// A task processes a range of channels of an image. For the gradient of the filter, it processes
+// them for all images, so that no two tasks add to the same element.
 template <typename T>
 void Run(const KernelContext& ctx, Pass pass, const Problem& p, Tensor* output) {
   const T* const x = static_cast<const T*>(ctx.input(0).raw_data());
@@ -291,7 +292,7 @@ class Dilation final : public OpKernel {
                                                                                 : filter,
                                                 &output));
     if (output->NumElements() == 0) return absl::OkStatus();
-    // Products of the other sizes may overflow.
+    // The product of the other sizes may overflow.
     const bool is_zero = kPass != Pass::kForward &&
                          (ctx.input(0).NumElements() == 0 || ctx.input(2).NumElements() == 0);
     if (is_zero) {
@@ -312,15 +313,15 @@ class Dilation final : public OpKernel {
 
  private:
   DataTypeVector types_;
-  Attrs attrs_;
+  DilationAttrs attrs_;
 };
 
 constexpr char kAttrsDoc[] = R"(
-T: The type of all. Integers wrap around.
-strides: The distance of windows: 1, that of rows, that of columns, 1.
-rates: The distance of the elements of a window: 1, that of rows, that of columns, 1.
-padding: `SAME` pads so that strides of 1 keep the size, `VALID` does not. Padding is never the
-  largest.)";
+T: The type of the inputs and outputs. Integers wrap around.
+strides: The strides of the windows: [1, row stride, column stride, 1].
+rates: The distance between the elements of a window: [1, row rate, column rate, 1].
+padding: `SAME` pads so that strides of 1 keep the size, `VALID` does not pad. Padding is ignored
+  when the maximum is taken.)";
 
 }  // namespace
 
@@ -361,8 +362,8 @@ output: The result [batch, rows, columns, depth].)",
       .Shape(GradientShape<0, 4>)
       .Doc(absl::StrCat(R"(Computes the gradient of Dilation2D with respect to its input.
 
-The gradient of an output goes to the first input whose sum is the largest; to the first of its
-window if all sums are NaN or the lowest number of the type.
+The gradient of an output goes to the first input element whose sum is the largest, or to the first
+input element of the window if all sums are NaN or the lowest number of the type.
 
 input: The input of Dilation2D.
 filter: The filter of Dilation2D.
@@ -382,8 +383,8 @@ in_backprop: The gradient with respect to the input.)",
       .Shape(GradientShape<1, 3>)
       .Doc(absl::StrCat(R"(Computes the gradient of Dilation2D with respect to its filter.
 
-The gradient of an output goes to the first element of the filter whose sum is the largest; to its
-first element if all sums are NaN or the lowest number of the type.
+The gradient of an output goes to the first filter element whose sum is the largest, or to the first
+element of the filter if all sums are NaN or the lowest number of the type.
 
 input: The input of Dilation2D.
 filter: The filter of Dilation2D.

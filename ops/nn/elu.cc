@@ -38,7 +38,8 @@ void DoubleLoop(const void* const* x, const int64_t* strides, void* out, int64_t
                                     ApplyElementary(Elementary::kExpm1, a[0], e, count);
                                     GRADFLOW_SAME_INDEX_LOOP
                                     for (int64_t i = 0; i < count; ++i) {
-                                      // Both, since a product in a branch is not vectorized.
+                                      // Computes both, because a product within a branch is not
+                                      // vectorized.
                                       const double negative = Constants::kNegative * e[i];
                                       const double positive = Constants::kPositive * a[0][i];
                                       result[i] = a[0][i] < 0 ? negative : positive;
@@ -47,7 +48,7 @@ void DoubleLoop(const void* const* x, const int64_t* strides, void* out, int64_t
 }
 
 template <typename Constants>
-struct Gradient {
+struct EluGradient {
   template <typename T>
   T operator()(T dy, T y) const {
     const T slope =
@@ -59,7 +60,7 @@ struct Gradient {
 template <typename Constants>
 void RegisterKernels(Registry& registry, absl::string_view op, absl::string_view gradient_op) {
   RegisterFloatActivation<FloatLoop<Constants>, DoubleLoop<Constants>, 1500>(registry, op);
-  using F = Gradient<Constants>;
+  using F = EluGradient<Constants>;
   RegisterFloatActivationGrad<internal::kBinaryLoop<F, float, float>,
                               internal::kBinaryLoop<F, double, double>, 500>(registry, gradient_op);
 }
@@ -70,7 +71,7 @@ void Register(Registry& registry) {
   RegisterActivation(registry, "Elu", "", kFloatActivationTypes,
                      R"(Computes the exponential linear unit element-wise.
 
-Negative elements x become e^x - 1, others stay as they are.)");
+Negative elements x become e^x - 1. Other elements are unchanged.)");
   RegisterActivationGrad(registry, "EluGrad", "outputs", "", kFloatActivationTypes,
                          R"(Computes the gradient of Elu from its results.
 
@@ -79,8 +80,9 @@ Gradients are multiplied by `outputs + 1` where `outputs` is negative.)");
   RegisterActivation(registry, "Selu", "", kFloatActivationTypes,
                      R"(Computes the scaled exponential linear unit element-wise.
 
-Negative elements x become scale * alpha * (e^x - 1), others scale * x, with scale = 1.0507 and
-alpha = 1.6733 as in Klambauer et al., Self-Normalizing Neural Networks (2017).)");
+Negative elements x become scale * alpha * (e^x - 1). Other elements become scale * x. scale =
+1.0507 and alpha = 1.6733 are the constants of Klambauer et al., Self-Normalizing Neural Networks
+(2017).)");
   RegisterActivationGrad(registry, "SeluGrad", "outputs", "", kFloatActivationTypes,
                          R"(Computes the gradient of Selu from its results.
 

@@ -1,5 +1,5 @@
-// FractionalMaxPool, FractionalAvgPool and their gradients: pooling over windows whose rows and
-// columns have random sizes, after Graham: "Fractional max-pooling" (arXiv:1412.6071).
+// FractionalMaxPool, FractionalAvgPool and their gradients: pooling over windows with random
+// numbers of rows and columns, after Graham: "Fractional max-pooling" (arXiv:1412.6071).
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -27,13 +27,13 @@
 namespace gradflow::fractional_pool {
 namespace {
 
-// ---- Sequences: the first rows (columns) of windows, and the number of rows ----
+// ---- Sequences: the first row (column) of each window, and the number of rows (columns) ----
 
-// Returns the sequence of differences whose fractional part a random number shifts.
+// Returns the pseudorandom sequence of the paper: one random number shifts all boundaries.
 void PseudoRandomSequence(int64_t in, int64_t out, Philox* stream, int64_t* sequence) {
   const double alpha = static_cast<double>(in) / static_cast<double>(out);
   const int64_t k = in / out;
-  // Bounds for which no window is larger than k + 1, or smaller than k.
+  // With this bound, all windows have k or k + 1 elements.
   const double max_u = std::min(static_cast<double>(k + 2) / alpha - 1,
                                 static_cast<double>(in + 1 - k) / alpha - (out - 1));
   const Philox::Numbers numbers = stream->Next();
@@ -47,9 +47,9 @@ void PseudoRandomSequence(int64_t in, int64_t out, Philox* stream, int64_t* sequ
   sequence[out] = in;
 }
 
-// Returns a sequence of differences in random order.
+// Returns the random sequence of the paper: windows of sizes k and k + 1 in random order.
 void RandomSequence(int64_t in, int64_t out, Philox* stream, int64_t* sequence) {
-  // The differences are behind the first element.
+  // The differences follow the first element.
   int64_t* const sizes = sequence + 1;
   std::fill_n(sizes, out, in / out);
   for (int64_t i = 0; i < in % out; ++i) sizes[i] += 1;
@@ -61,13 +61,13 @@ void RandomSequence(int64_t in, int64_t out, Philox* stream, int64_t* sequence) 
 }
 
 // A window along one dimension: [begin, end).
-struct Window {
+struct FractionalWindow {
   int64_t begin;
   int64_t end;
   int64_t size() const { return end - begin; }
 };
 
-Window WindowAt(const int64_t* sequence, int64_t i, int64_t in, bool overlapping) {
+FractionalWindow WindowAt(const int64_t* sequence, int64_t i, int64_t in, bool overlapping) {
   return {sequence[i], std::min(in, sequence[i + 1] + (overlapping ? 1 : 0))};
 }
 
@@ -88,7 +88,7 @@ absl::Status CheckSequence(const KernelContext& ctx, int i, const char* name, in
 
 // ---- Forward ----
 
-struct Attrs {
+struct FractionalPoolAttrs {
   std::vector<float> ratio;
   bool pseudo_random = false;
   bool overlapping = false;
@@ -124,12 +124,12 @@ struct Attrs {
     return absl::OkStatus();
   }
   int64_t OutputSize(int d, int64_t size) const {
-    // In float, as in TensorFlow. Sizes above 2^24 may be rounded up.
+    // Computed in float, as in TensorFlow. Sizes above 2^24 may be rounded up.
     return std::min(size, static_cast<int64_t>(std::floor(static_cast<float>(size) / ratio[d])));
   }
 };
 
-absl::StatusOr<PartialTensorShape> OutputShape(const Attrs& attrs,
+absl::StatusOr<PartialTensorShape> OutputShape(const FractionalPoolAttrs& attrs,
                                                const PartialTensorShape& input) {
   constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
   if (input.unknown_rank()) return PartialTensorShape::UnknownOfRank(4);
@@ -151,7 +151,7 @@ absl::StatusOr<PartialTensorShape> OutputShape(const Attrs& attrs,
 }
 
 absl::Status FractionalPoolShape(ShapeContext& c) {
-  Attrs attrs;
+  FractionalPoolAttrs attrs;
   GRADFLOW_RETURN_IF_ERROR(attrs.Read(c));
   GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape output, OutputShape(attrs, c.input(0)));
   c.set_output(0, output);
@@ -162,7 +162,7 @@ absl::Status FractionalPoolShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// The mean, accumulated in double, or for integers modulo 2^n as in TensorFlow.
+// The mean, accumulated in double. Integers are accumulated modulo 2^n, as in TensorFlow.
 template <typename T>
 struct Mean {
   using Accumulator = std::conditional_t<std::is_integral_v<T>, WrappingType<T>, double>;
@@ -230,31 +230,31 @@ class FractionalPool final : public OpKernel {
     const T* const x = input.flat<T>().data();
     T* const y = output->flat<T>().data();
     const double cost = 1.0 * in_rows / out_rows * in_columns * depth;
-    ParallelFor(ctx, input.dim_size(0) * out_rows, BlockSizeForCost(cost),
-                [&](int64_t begin, int64_t end) {
-                  for (int64_t row = begin; row < end && !ctx.ShouldStop(); ++row) {
-                    const Window r = WindowAt(rows, row % out_rows, in_rows, attrs_.overlapping);
-                    const T* const image = x + row / out_rows * in_rows * in_columns * depth;
-                    for (int64_t o = 0; o < out_columns; ++o) {
-                      const Window c = WindowAt(columns, o, in_columns, attrs_.overlapping);
-                      T* const to = y + (row * out_columns + o) * depth;
-                      for (int64_t d = 0; d < depth; ++d) {
-                        A sum = Op::Initial();
-                        for (int64_t i = r.begin; i < r.end; ++i) {
-                          for (int64_t j = c.begin; j < c.end; ++j) {
-                            sum = Op::Combine(sum, image[(i * in_columns + j) * depth + d]);
-                          }
-                        }
-                        to[d] = static_cast<T>(Op::Finish(sum, r.size() * c.size()));
-                      }
-                    }
+    ParallelFor(
+        ctx, input.dim_size(0) * out_rows, BlockSizeForCost(cost), [&](int64_t begin, int64_t end) {
+          for (int64_t row = begin; row < end && !ctx.ShouldStop(); ++row) {
+            const FractionalWindow r = WindowAt(rows, row % out_rows, in_rows, attrs_.overlapping);
+            const T* const image = x + row / out_rows * in_rows * in_columns * depth;
+            for (int64_t o = 0; o < out_columns; ++o) {
+              const FractionalWindow c = WindowAt(columns, o, in_columns, attrs_.overlapping);
+              T* const to = y + (row * out_columns + o) * depth;
+              for (int64_t d = 0; d < depth; ++d) {
+                A sum = Op::Initial();
+                for (int64_t i = r.begin; i < r.end; ++i) {
+                  for (int64_t j = c.begin; j < c.end; ++j) {
+                    sum = Op::Combine(sum, image[(i * in_columns + j) * depth + d]);
                   }
-                });
+                }
+                to[d] = static_cast<T>(Op::Finish(sum, r.size() * c.size()));
+              }
+            }
+          }
+        });
   }
 
   DataTypeVector types_;
-  Attrs attrs_;
-  // True if each run has another stream.
+  FractionalPoolAttrs attrs_;
+  // True if each run uses another random stream.
   bool random_ = false;
 };
 
@@ -285,7 +285,7 @@ absl::Status AvgGradShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// Checks the shapes of a gradient op: grads [batch, windows, windows, depth] of inputs.
+// Checks the shapes of a gradient op: grads is [batch, windows, windows, depth].
 absl::Status CheckGradShapes(const KernelContext& ctx, const TensorShape& input,
                              const char* grad_name, int grad, int sequences) {
   GRADFLOW_RETURN_IF_ERROR(ctx.CheckRank(grad, grad_name, 4));
@@ -305,8 +305,8 @@ absl::Status CheckGradShapes(const KernelContext& ctx, const TensorShape& input,
                        input.dim_size(2));
 }
 
-// Calls fn(image, pixel of grad, window of rows, window of columns), concurrently for images, in
-// order for the windows of one.
+// Calls fn(image, pixel of grad, window of rows, window of columns). Images are processed
+// concurrently, the windows of an image in order.
 template <typename F>
 void ForEachWindow(const KernelContext& ctx, const TensorShape& input, int grad, int sequences,
                    bool overlapping, const F& begin_image, const F& fn) {
@@ -318,11 +318,11 @@ void ForEachWindow(const KernelContext& ctx, const TensorShape& input, int grad,
   const double cost = 2.0 * input.num_elements() / input.dim_size(0);
   ParallelFor(ctx, input.dim_size(0), BlockSizeForCost(cost), [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) {
-      begin_image(b, 0, Window(), Window());
+      begin_image(b, 0, FractionalWindow(), FractionalWindow());
       for (int64_t i = 0; i < out_rows && !ctx.ShouldStop(); ++i) {
-        const Window r = WindowAt(rows, i, input.dim_size(1), overlapping);
+        const FractionalWindow r = WindowAt(rows, i, input.dim_size(1), overlapping);
         for (int64_t j = 0; j < out_columns; ++j) {
-          const Window c = WindowAt(columns, j, input.dim_size(2), overlapping);
+          const FractionalWindow c = WindowAt(columns, j, input.dim_size(2), overlapping);
           fn(b, (b * out_rows + i) * out_columns + j, r, c);
         }
       }
@@ -331,7 +331,7 @@ void ForEachWindow(const KernelContext& ctx, const TensorShape& input, int grad,
 }
 
 template <typename F>
-std::function<void(int64_t, int64_t, Window, Window)> Callback(F f) {
+std::function<void(int64_t, int64_t, FractionalWindow, FractionalWindow)> Callback(F f) {
   return f;
 }
 
@@ -359,10 +359,11 @@ class FractionalMaxPoolGrad final : public OpKernel {
     const T* const x = ctx.input(0).flat<T>().data();
     const S* const dy = static_cast<const S*>(ctx.input(2).raw_data());
     S* const dx = static_cast<S*>(output->raw_data());
-    ForEachWindow(ctx, shape, 2, 3, overlapping_, Callback([&](int64_t b, int64_t, Window, Window) {
+    ForEachWindow(ctx, shape, 2, 3, overlapping_,
+                  Callback([&](int64_t b, int64_t, FractionalWindow, FractionalWindow) {
                     std::fill_n(dx + b * image_size, image_size, S(0));
                   }),
-                  Callback([&](int64_t b, int64_t pixel, Window r, Window c) {
+                  Callback([&](int64_t b, int64_t pixel, FractionalWindow r, FractionalWindow c) {
                     const T* const image = x + b * image_size;
                     for (int64_t d = 0; d < depth; ++d) {
                       int64_t best = (r.begin * columns + c.begin) * depth + d;
@@ -406,10 +407,11 @@ class FractionalAvgPoolGrad final : public OpKernel {
     const int64_t image_size = shape.dim_size(1) * columns * depth;
     const T* const dy = ctx.input(1).flat<T>().data();
     double* const dx = sums.flat<double>().data();
-    ForEachWindow(ctx, shape, 1, 2, overlapping_, Callback([&](int64_t b, int64_t, Window, Window) {
+    ForEachWindow(ctx, shape, 1, 2, overlapping_,
+                  Callback([&](int64_t b, int64_t, FractionalWindow, FractionalWindow) {
                     std::fill_n(dx + b * image_size, image_size, 0.0);
                   }),
-                  Callback([&](int64_t b, int64_t pixel, Window r, Window c) {
+                  Callback([&](int64_t b, int64_t pixel, FractionalWindow r, FractionalWindow c) {
                     const double count = static_cast<double>(r.size() * c.size());
                     for (int64_t i = r.begin; i < r.end; ++i) {
                       for (int64_t j = c.begin; j < c.end; ++j) {
@@ -428,7 +430,7 @@ class FractionalAvgPoolGrad final : public OpKernel {
   }
 
  private:
-  // Rounds towards zero, and clamps to the integers of T.
+  // Rounds towards zero and clamps to the range of T.
   static T FromDouble(double value) {
     if constexpr (std::is_integral_v<T>) {
       constexpr T kHalf = std::numeric_limits<T>::max() / 2 + 1;
@@ -445,19 +447,19 @@ class FractionalAvgPoolGrad final : public OpKernel {
 
 constexpr char kForwardDoc[] =
     R"(The rows and columns of windows have floor(n) or floor(n) + 1 elements, where n is the number of
-elements of the input for each of the output, in random order.
+elements of the input for each element of the output, in random order.
 
 value: Images of shape [batch, rows, columns, channels].
 output: The results of the windows: floor(size / ratio) rows and columns.
 row_pooling_sequence: The first row of each window, and the number of rows.
 col_pooling_sequence: The first column of each window, and the number of columns.
-pooling_ratio: The size of the input divided by that of the output for each dimension, at least 1; 1
-  for batch and channels.
+pooling_ratio: The size of the input divided by the size of the output for each dimension, at least
+  1; 1 for batch and channels.
 pseudo_random: If true, a random number shifts a regular sequence. Otherwise sizes are shuffled.
 overlapping: If true, windows include the first row and column of the next window.
 deterministic: If true, all runs of the op have the same sequences.
 seed: The seed, with `seed2`. Both must be 0 unless `deterministic` is true. Equal seeds make
-  TensorFlow's sequences; two zeros stand for a seed of the system.
+  TensorFlow's sequences. If both are 0, the system chooses a seed.
 seed2: The second half of the seed.
 T: The type of the elements.)";
 constexpr char kGradDoc[] = R"(row_pooling_sequence: The sequence of rows of the forward op.
@@ -466,8 +468,8 @@ output: The gradients with respect to the input.
 overlapping: The attribute of the forward op.
 T: The type of the elements.)";
 
-Registry::OpBuilder DefineForward(Registry& registry, absl::string_view op,
-                                  absl::string_view summary) {
+Registry::OpRegistrar DefineForward(Registry& registry, absl::string_view op,
+                                    absl::string_view summary) {
   auto builder = registry.Op(op);
   builder.Group("nn_ops")
       .Input("value: T")

@@ -1,6 +1,6 @@
-// Convolutions of images that are padded, or resized and padded, first: FusedPadConv2D and
-// FusedResizeAndPadConv2D. Each computes by the kernels of the ops that it stands for, so its
-// result is theirs.
+// Convolutions of images that are first padded, or resized and padded: FusedPadConv2D and
+// FusedResizeAndPadConv2D. The fused kernel runs the kernels of the separate ops, so its result
+// equals theirs.
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -19,10 +19,10 @@
 namespace gradflow::fused_pad_conv {
 namespace {
 
-// The input of a step that is the result of the step before it.
+// Marks the input that is the result of the previous step.
 constexpr int kPrevious = -1;
 
-// An op with all of its attributes, and the inputs of the fused op that it takes.
+// An op with all of its attributes, and the inputs of the fused op that it reads.
 struct Step {
   NodeDef node;
   std::vector<int> inputs;
@@ -31,7 +31,7 @@ struct Step {
   DataTypeVector output_types;
 };
 
-// The steps of a node, in order. The first takes input 0.
+// The steps of a node, in order. The first step reads input 0.
 class Steps {
  public:
   absl::Status Read(const NodeDef& node) {
@@ -110,7 +110,8 @@ class FusedPadConv final : public OpKernel {
     for (const Step& step : steps_.steps()) {
       GRADFLOW_ASSIGN_OR_RETURN(const KernelRegistration* kernel,
                                 GlobalRegistry().FindKernel(step.node));
-      // The largest constant is the filter, which the convolution packs once.
+      // Gives the constant to the convolution alone: the largest constant is the filter, which it
+      // packs once.
       const bool is_last = &step == &steps_.steps().back();
       const KernelConstruction inner(step.node, step.op->def(), step.input_types, step.output_types,
                                      is_last ? construction.constant() : nullptr);
@@ -169,17 +170,18 @@ void Register(Registry& registry) {
       .Shape(Shape)
       .Doc(R"(Computes ResizeBilinear, MirrorPad and Conv2D, in that order.
 
-The resized images are of type `T`. The result has the bits that the three ops and a Cast return.
+The resized images are cast to type `T`. The result has the same bits as the result of the separate
+ops.
 
 input: Images [batch, height, width, depth].
 size: A vector [height, width]: the size to resize to.
 paddings: A matrix [4, 2]: the elements to add before and behind each dimension.
 filter: A tensor [rows, columns, depth, output depth].
 output: The result of the convolution.
-T: The type of all.
+T: The type of the inputs and outputs.
 resize_align_corners: If true, aligns the centers of the corner pixels.
 mode: `REFLECT` does not repeat the elements at the border, `SYMMETRIC` does.
-strides: The distance of windows in the four dimensions; 1 for the first and the last.
+strides: The distance between windows in the four dimensions; 1 for the first and the last.
 padding: `SAME` pads with zeros so that strides of 1 keep the size. `VALID` does not pad.)");
   registry.Op("FusedPadConv2D")
       .Group("nn_ops")
@@ -194,15 +196,15 @@ padding: `SAME` pads with zeros so that strides of 1 keep the size. `VALID` does
       .Shape(Shape)
       .Doc(R"(Computes MirrorPad and Conv2D, in that order.
 
-The result has the bits that the two ops return.
+The result has the same bits as the result of the separate ops.
 
 input: Images [batch, height, width, depth].
 paddings: A matrix [4, 2]: the elements to add before and behind each dimension.
 filter: A tensor [rows, columns, depth, output depth].
 output: The result of the convolution.
-T: The type of all.
+T: The type of the inputs and outputs.
 mode: `REFLECT` does not repeat the elements at the border, `SYMMETRIC` does.
-strides: The distance of windows in the four dimensions; 1 for the first and the last.
+strides: The distance between windows in the four dimensions; 1 for the first and the last.
 padding: `SAME` pads with zeros so that strides of 1 keep the size. `VALID` does not pad.)");
   registry.Kernel("FusedResizeAndPadConv2D", MakeKernel<FusedPadConv>)
       .Types("T", {DT_HALF, DT_FLOAT, DT_DOUBLE});

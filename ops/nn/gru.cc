@@ -1,4 +1,4 @@
-// GRUBlockCell and GRUBlockCellGrad: one step of gated recurrent units.
+// GRUBlockCell and GRUBlockCellGrad: one step of a gated recurrent unit.
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
@@ -44,7 +44,7 @@ absl::Status Allocate(const CellSizes& sizes, absl::Span<const CellTensor> outpu
   return absl::OkStatus();
 }
 
-// Weights of the input, or of the state.
+// The rows of the weights that multiply the input, and those that multiply the state.
 Tensor OfInput(const Tensor& w, const CellSizes& sizes) { return w.Slice(0, sizes.input); }
 Tensor OfState(const Tensor& w, const CellSizes& sizes) {
   return w.Slice(sizes.input, sizes.input + sizes.cell);
@@ -106,7 +106,7 @@ class Gru final : public GruKernel {
         for (int64_t j = 0; j < n; ++j) sum[j] = x[j] + y[j] + bias[j];
         ApplySigmoid(sum, (gate == 0 ? r : u) + at, n);
       }
-      // The reset state, until the output takes its place.
+      // Holds the reset state until the output is written.
       for (int64_t j = at; j < at + n; ++j) h[j] = h_prev[j] * r[j];
     });
 
@@ -130,13 +130,13 @@ class Gru final : public GruKernel {
   }
 
  private:
-  // Returns the first half of a matrix of two columns for each cell, as one of [batch, cell].
+  // Returns the first half of a matrix with two columns per cell, as a matrix [batch, cell].
   static Tensor HalfOf(const Tensor& scratch, const CellSizes& sizes) {
     return RowsAsMatrix(scratch, 0, sizes.batch, sizes.cell);
   }
 };
 
-// The candidate is tanh(c_bar), and the gates sigmoid(r_bar) and sigmoid(u_bar).
+// The candidate state is tanh(c_bar), and the gates are sigmoid(r_bar) and sigmoid(u_bar).
 class GruGrad final : public GruKernel {
  public:
   absl::Status Compute(KernelContext& ctx) const override {
@@ -237,7 +237,7 @@ void Register(Registry& registry) {
 u: The update gate.
 c: The candidate.
 h: The state.
-T: The type of all.)"));
+T: The type of the inputs and outputs.)"));
   registry.Op("GRUBlockCellGrad")
       .Group("rnn_ops")
       .Input("x: T")
@@ -258,7 +258,8 @@ T: The type of all.)"));
       .Shape(GradShapes)
       .Doc(absl::StrCat(R"(Computes the gradient of GRUBlockCell.
 
-Those of the weights and biases are products and sums of `d_c_bar` and `d_r_bar_u_bar`.
+The gradients of the weights and biases are not outputs. They are products and sums of `d_c_bar` and
+`d_r_bar_u_bar`.
 
 )",
                         kInputsDoc, R"(r: The reset gate.
@@ -269,7 +270,7 @@ d_x: The gradient with respect to `x`.
 d_h_prev: The gradient with respect to `h_prev`.
 d_c_bar: The gradient with respect to the argument of the hyperbolic tangent.
 d_r_bar_u_bar: The gradients with respect to the arguments of the sigmoids.
-T: The type of all.)"));
+T: The type of the inputs and outputs.)"));
   registry.Kernel("GRUBlockCell", MakeKernel<Gru>).Types("T", {DT_FLOAT});
   registry.Kernel("GRUBlockCellGrad", MakeKernel<GruGrad>).Types("T", {DT_FLOAT});
 }

@@ -14,7 +14,7 @@
 namespace gradflow::in_top_k {
 namespace {
 
-// Checks the shapes and returns the number of rows, -1 if unknown.
+// Checks the shapes. Returns the number of rows; -1 if unknown.
 absl::StatusOr<int64_t> CheckShapes(const PartialTensorShape& predictions,
                                     const PartialTensorShape& targets) {
   if (!predictions.unknown_rank() && predictions.dims() != 2) {
@@ -41,7 +41,8 @@ absl::Status InTopKShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// Returns whether fewer than k of n predictions exceed that of the target, and all are finite.
+// Returns true if fewer than k of the n predictions exceed the target's prediction, and all n
+// predictions are finite.
 bool IsInTopK(const float* x, int64_t n, int64_t target, int64_t k) {
   if (target < 0 || target >= n) return false;
   const float prediction = x[target];
@@ -90,16 +91,16 @@ class InTopKKernel final : public OpKernel {
 
  private:
   DataTypeVector types_;
-  // The attribute, if k is not an input.
+  // The attribute k, unless k is an input.
   int64_t k_ = 0;
 };
 
 constexpr char kSummary[] =
     R"(Returns whether the target class of each row is among its k greatest predictions.
 
-A class is among them if fewer than k predictions of the row are greater than its own, so that ties
-count as included. The result is false if the class does not exist or if a prediction of the row is
-not finite.
+A class is among them if fewer than k predictions of the row are greater than the prediction of the
+class, so ties are included. The result is false if the class does not exist or if a prediction of
+the row is not finite.
 
 predictions: The predictions, of shape [rows, classes].
 targets: The classes, of shape [rows].

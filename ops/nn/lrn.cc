@@ -1,7 +1,7 @@
 // LRN and LRNGrad: local response normalization.
 //
-// The sums of the windows around all elements of a row take linear time, whatever the radius, and
-// no sum is the difference of two others, which would lose small elements beside large ones. They
+// Summing the windows around all elements of a row takes linear time for any radius. Sums are not
+// computed as differences of other sums, which would lose small elements next to large ones. Sums
 // are accumulated in double.
 #include <algorithm>
 #include <cmath>
@@ -21,11 +21,12 @@ namespace gradflow::lrn {
 namespace {
 
 // Sets sums[d] to the sum of x[j] for all j in [0, n) with |j - d| <= radius. Positions are divided
-// into blocks of the width of a window. A window is the end of one block and the begin of the next,
-// so its sum is that of a suffix and a prefix. REQUIRES: 0 <= radius < n; no arrays overlap
+// into blocks of the width of a window. A window consists of a suffix of one block and a prefix of
+// the next block, so its sum is the sum of both. REQUIRES: 0 <= radius < n, and the arrays do not
+// overlap
 void WindowSums(const double* x, int64_t n, int64_t radius, double* sums) {
   const int64_t width = 2 * radius + 1;
-  // Element j is at position j + radius, and the window of element d at [d, d + width).
+  // Element j is at position j + radius. The window of element d is [d, d + width).
   const auto at = [&](int64_t position) {
     const int64_t j = position - radius;
     return j >= 0 && j < n ? x[j] : 0;
@@ -36,7 +37,7 @@ void WindowSums(const double* x, int64_t n, int64_t radius, double* sums) {
       suffix += at(position);
       if (position < n) sums[position] = suffix;
     }
-    // The windows of elements begin + 1, ... reach into the next block.
+    // The windows of the elements from begin + 1 on reach into the next block.
     double prefix = 0;
     const int64_t end = std::min(begin + width, n);
     for (int64_t d = begin + 1; d < end; ++d) {
@@ -46,16 +47,16 @@ void WindowSums(const double* x, int64_t n, int64_t radius, double* sums) {
   }
 }
 
-struct Attrs {
+struct LrnAttrs {
   int64_t depth_radius = 0;
   float bias = 0;
   float alpha = 0;
   float beta = 0;
 };
 
-// Source is KernelConstruction or ShapeContext.
+// Reads the attributes. Source is KernelConstruction or ShapeContext.
 template <typename Source>
-absl::Status ReadAttrs(const Source& source, Attrs* attrs) {
+absl::Status ReadAttrs(const Source& source, LrnAttrs* attrs) {
   GRADFLOW_RETURN_IF_ERROR(source.GetAttr("depth_radius", &attrs->depth_radius));
   GRADFLOW_RETURN_IF_ERROR(source.GetAttr("bias", &attrs->bias));
   GRADFLOW_RETURN_IF_ERROR(source.GetAttr("alpha", &attrs->alpha));
@@ -66,7 +67,7 @@ absl::Status ReadAttrs(const Source& source, Attrs* attrs) {
 }
 
 absl::Status LrnShape(ShapeContext& c) {
-  Attrs attrs;
+  LrnAttrs attrs;
   GRADFLOW_RETURN_IF_ERROR(ReadAttrs(c, &attrs));
   for (int i = 0; i < c.num_inputs(); ++i) GRADFLOW_RETURN_IF_ERROR(c.CheckRank(i, 4));
   GRADFLOW_RETURN_IF_ERROR(SameShape(c));
@@ -74,7 +75,7 @@ absl::Status LrnShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// The buffers of a row, of `depth` elements each.
+// The buffers of a row, each with `depth` elements.
 struct Row {
   float* floats;
   double* terms;
@@ -89,7 +90,7 @@ class LrnKernel : public OpKernel {
   }
 
  protected:
-  // Calls fn(offset, row) for each row of the output, which is allocated, concurrently.
+  // Allocates the output and calls fn(offset, row) concurrently for each of its rows.
   template <typename F>
   absl::Status ForEachRow(KernelContext& ctx, int64_t depth, int num_floats, double nanoseconds,
                           const F& fn) const {
@@ -97,7 +98,7 @@ class LrnKernel : public OpKernel {
     if (total == 0) return absl::OkStatus();
     const int64_t rows = total / depth;
     const int64_t block = BlockSizeForCost(nanoseconds * static_cast<double>(depth));
-    // Each block has buffers of its own, two of double and some of float.
+    // Each block of rows has its own buffers: two of double and `num_floats` of float.
     const int64_t bytes = depth * (16 + 4 * num_floats);
     Tensor scratch;
     GRADFLOW_RETURN_IF_ERROR(
@@ -112,7 +113,7 @@ class LrnKernel : public OpKernel {
     return absl::OkStatus();
   }
 
-  // Sets row.sums to bias + alpha * sum of squares in the window of each element.
+  // Sets row.sums to bias + alpha * (sum of squares in the window) for each element.
   void Norms(const float* x, int64_t depth, const Row& row) const {
     for (int64_t d = 0; d < depth; ++d) row.terms[d] = static_cast<double>(x[d]) * x[d];
     WindowSums(row.terms, depth, Radius(depth), row.sums);
@@ -121,7 +122,7 @@ class LrnKernel : public OpKernel {
   int64_t Radius(int64_t depth) const { return std::min(attrs_.depth_radius, depth - 1); }
 
   DataTypeVector types_;
-  Attrs attrs_;
+  LrnAttrs attrs_;
 };
 
 class Lrn final : public LrnKernel {
@@ -147,8 +148,8 @@ class Lrn final : public LrnKernel {
   }
 };
 
-// dx = g norm^-beta - 2 alpha beta x * (sum of g y / norm in the window), where g are the gradients
-// and y the results.
+// dx = g norm^-beta - 2 alpha beta x * (sum of g y / norm in the window), where g is the gradient
+// and y the result.
 class LrnGrad final : public LrnKernel {
  public:
   absl::Status Compute(KernelContext& ctx) const override {
@@ -192,7 +193,7 @@ constexpr char kAttrsDoc[] =
 bias: The offset of the norm.
 alpha: The factor of the sum of squares.
 beta: The exponent of the norm.
-T: The type of all. TensorFlow's CPU has no kernel for bfloat16.)";
+T: The type of the inputs and outputs. TensorFlow's CPU has no kernel for bfloat16.)";
 
 template <typename Kernel>
 void RegisterKernels(Registry& registry, absl::string_view op) {
@@ -212,12 +213,12 @@ void Register(Registry& registry) {
       .Attr("beta: float = 0.5")
       .Attr("T: {half, bfloat16, float} = DT_FLOAT")
       .Shape(LrnShape)
-      .Doc(absl::StrCat(R"(Normalizes each element by those of neighboring channels.
+      .Doc(absl::StrCat(R"(Normalizes each element by the elements of neighboring channels.
 
 Each element is multiplied by (bias + alpha * s)^-beta, where s is the sum of squares in its window:
 the channels of its position that are at most `depth_radius` away.
 
-input: A tensor of rank 4, whose last dimension are the channels.
+input: A tensor of rank 4, whose last dimension is the channels.
 output: The normalized elements, of the shape of `input`.
 )",
                         kAttrsDoc));

@@ -1,9 +1,10 @@
 // LSTMBlockCell, BlockLSTM, BlockLSTMV2 and their gradients: long short-term memory.
 //
-// The products of all inputs with their weights do not depend on states, and are one product of
-// matrices before the steps; so are the gradients of the weights after them. A step multiplies the
-// state by its weights, and then computes the gates in one pass. Half is computed in float and
-// rounded once, also from step to step.
+// The products of the inputs and their weights do not depend on states. One matrix product computes
+// them for all steps in advance; likewise, one matrix product computes the gradients of the weights
+// after the last step. A step multiplies the state by its weights, and then computes the gates in
+// one pass. Half is computed in float, including the values passed from step to step, and rounded
+// once.
 #include <cstdint>
 #include <string>
 
@@ -53,7 +54,8 @@ absl::Span<const CellTensor> Inputs(bool is_block, int count) {
   return absl::MakeConstSpan(kCellInputs).first(static_cast<size_t>(count));
 }
 
-// A negative number of steps of x is not known.
+// Checks `steps`, the value of seq_len_max. `most` is the number of steps of x; negative if
+// unknown.
 absl::Status CheckSteps(int64_t steps, int64_t most) {
   if (steps >= 0 && (most < 0 || steps <= most)) return absl::OkStatus();
   if (most < 0) {
@@ -80,7 +82,7 @@ absl::Status CellGradShapes(ShapeContext& c) {
   return InferCellShapes(c, Inputs(false, c.num_inputs()), kCellGradients);
 }
 
-// The positions of the gates among the columns of the weights, in multiples of the cell size.
+// The positions of the gates in the columns of the weights, in multiples of the cell size.
 struct GateOrder {
   int64_t i = 0;
   int64_t ci = 1;
@@ -88,7 +90,7 @@ struct GateOrder {
   int64_t o = 3;
 };
 
-// The inputs of all ops, after seq_len_max.
+// The inputs of all ops, without seq_len_max.
 enum Input { kX, kCsPrev, kHPrev, kW, kWci, kWcf, kWco, kB, kFirstResult };
 
 class LstmKernel : public OpKernel {
@@ -102,7 +104,7 @@ class LstmKernel : public OpKernel {
   }
 
  protected:
-  // Checks the inputs, sets *sizes and the number of steps to compute, and converts the inputs.
+  // Checks and converts the inputs. Sets *sizes and the number of steps to compute.
   absl::Status Prepare(KernelContext& ctx, CellSizes* sizes, int64_t* steps,
                        FloatInputs* inputs) const {
     GRADFLOW_RETURN_IF_ERROR(CheckInputTypes(ctx, types_));
@@ -111,13 +113,13 @@ class LstmKernel : public OpKernel {
     if (is_block_) {
       GRADFLOW_ASSIGN_OR_RETURN(*steps, ctx.ScalarInt(0, "seq_len_max"));
       GRADFLOW_RETURN_IF_ERROR(CheckSteps(*steps, sizes->steps));
-      // Nothing is to be computed, and the number of rows may not fit an int64.
+      // There is nothing to compute, and the number of rows may not fit an int64.
       if (sizes->batch == 0 || sizes->cell == 0) *steps = 0;
     }
     return inputs->Convert(ctx, is_block_ ? 1 : 0);
   }
 
-  // The cost of an element of the state in one step, besides the products.
+  // The cost of an element of the state per step, without the matrix products.
   static constexpr double kForwardNanoseconds = 10;
   static constexpr double kBackwardNanoseconds = 4;
 
@@ -190,7 +192,7 @@ class Lstm final : public LstmKernel {
   }
 
  private:
-  // Computes n elements of the state, from `column` of a row on. The gates are the sums of two
+  // Computes n elements of the state of a row, starting at `column`. The gates are the sums of two
   // products, the biases and the peepholes.
   void ComputeGates(const FloatInputs& in, const float* by_input, const float* by_state,
                     const float* cs_prev, int64_t cell, int64_t column, int64_t n, int64_t offset,
@@ -236,7 +238,7 @@ class Lstm final : public LstmKernel {
 
 // ---- Gradients ----
 
-// The tensors of one step that its gradient reads, from its first row on.
+// The tensors of a step that its gradient reads, starting at the first row of the step.
 struct StepResults {
   const float* i;
   const float* cs;
@@ -247,10 +249,10 @@ struct StepResults {
   const float* cs_prev;
 };
 
-// Gradients of clipping pass, as TensorFlow's do.
+// Clipping does not change gradients, as in TensorFlow.
 class LstmGrad : public LstmKernel {
  protected:
-  // Sets the gradients of the gates, [rows, 4 * cell], and of the previous state, by the total
+  // Sets the gradients of the gates, [rows, 4 * cell], and of the previous state, from the total
   // gradients of the state and the output.
   void BackpropStep(const KernelContext& ctx, const FloatInputs& in, const CellSizes& sizes,
                     const StepResults& r, const float* cs_grad, const float* h_grad, float* dgates,
@@ -284,7 +286,7 @@ class LstmGrad : public LstmKernel {
                 });
   }
 
-  // Sets the gradients of the peepholes, outputs `first` to `first` + 2. `cs` and `cs_prev` return
+  // Sets the gradients of the peepholes, outputs `first` to `first` + 2. `cs` and `cs_prev` give
   // the states after and before a row.
   template <typename F>
   void BackpropPeepholes(const KernelContext& ctx, const CellSizes& sizes, int64_t rows,
@@ -348,7 +350,7 @@ class BlockGrad final : public LstmGrad {
     enum { kXGrad, kCsPrevGrad, kHPrevGrad, kWGrad, kWciGrad, kBGrad = 7 };
     enum { kI = kFirstResult, kCs, kF, kO, kCi, kCo, kH, kCsGrad, kHGrad };
 
-    // The gradients of all gates, and the totals of those of the state and the output of a step.
+    // The gradients of all gates, and the total gradients of the state and the output of a step.
     GRADFLOW_ASSIGN_OR_RETURN(const TensorShape gates_shape, TensorShape::Make({rows, 4 * cell}));
     Tensor dgates;
     Tensor totals;
@@ -426,10 +428,10 @@ h_prev: The output before the first step, of the shape of `cs_prev`.
 )";
 constexpr char kWeightsDoc[] =
     R"(w: The weights of the input and of the previous output, [input size + cell size, 4 * cell size]. The
-  columns are those of the gates, in the order above.
+  columns belong to the gates, in the order of the forward op.
 wci: The weights of the peepholes from the previous state to the input gate, [cell size].
-wcf: Those from the previous state to the forget gate.
-wco: Those from the new state to the output gate.
+wcf: The weights of the peepholes from the previous state to the forget gate.
+wco: The weights of the peepholes from the new state to the output gate.
 b: The biases, [4 * cell size].
 )";
 constexpr char kResultsDoc[] = R"(i: The input gate.
@@ -451,7 +453,7 @@ constexpr char kForgetDoc[] = "forget_bias: A number that is added to the forget
 constexpr char kClipDoc[] = "cell_clip: If positive, `cs` is clamped to [-cell_clip, cell_clip].\n";
 constexpr char kLastDoc[] =
     R"(use_peephole: If true, the gates read the state through `wci`, `wcf` and `wco`.
-T: The type of all numbers. Half is computed in float.)";
+T: The type of all floating-point inputs and outputs. Half is computed in float.)";
 constexpr char kFormula[] = R"(
     i  = sigmoid(gate i + wci * cs_prev)
     f  = sigmoid(gate f + wcf * cs_prev + forget_bias)
@@ -465,13 +467,13 @@ where the gates are the columns of [x, h_prev] * w + b. )";
 
 constexpr char kTypes[] = "T: {half, float}";
 
-void AddInputs(Registry::OpBuilder& op, absl::Span<const CellTensor> tensors) {
+void AddInputs(Registry::OpRegistrar& op, absl::Span<const CellTensor> tensors) {
   for (const CellTensor& tensor : tensors) {
     const bool is_steps = absl::string_view(tensor.name) == "seq_len_max";
     op.Input(absl::StrCat(tensor.name, is_steps ? ": int64" : ": T"));
   }
 }
-void AddOutputs(Registry::OpBuilder& op, absl::Span<const CellTensor> tensors) {
+void AddOutputs(Registry::OpRegistrar& op, absl::Span<const CellTensor> tensors) {
   for (const CellTensor& tensor : tensors) op.Output(absl::StrCat(tensor.name, ": T"));
 }
 
@@ -491,8 +493,8 @@ void Register(Registry& registry) {
         .Attr(kTypes)
         .Shape(CellShapes)
         .Doc(absl::StrCat("Computes one step of a long short-term memory.\n", kFormula,
-                          "They are in the order i, ci, f, o.\n\n", kCellDoc, kWeightsDoc, results,
-                          kForgetDoc, kClipDoc, kLastDoc));
+                          "The gates are in the order i, ci, f, o.\n\n", kCellDoc, kWeightsDoc,
+                          results, kForgetDoc, kClipDoc, kLastDoc));
   }
   {
     auto&& op = registry.Op("LSTMBlockCellGrad");
@@ -526,7 +528,7 @@ dicfo: The gradients with respect to the gates, [batch, 4 * cell size], in the o
         .Attr(kTypes)
         .Shape(BlockLstmShape)
         .Doc(absl::StrCat("Computes the steps of a long short-term memory.\n", kFormula,
-                          "They are in the order ", order, v2 ? ", and forget_bias is 0" : "",
+                          "The gates are in the order ", order, v2 ? ", and forget_bias is 0" : "",
                           ". All outputs are [steps, batch, cell size].\n\n", kBlockDoc,
                           kWeightsDoc, results, v2 ? "" : kForgetDoc, kClipDoc, kLastDoc));
   }
@@ -552,7 +554,7 @@ w_grad: The gradient with respect to `w`.
 )",
             kPeepholeGradsDoc, "b_grad: The gradient with respect to `b`.\n", kLastDoc));
   }
-  // The definitions are registered at the end of their blocks.
+  // The definitions are registered at the end of their sections.
   for (const char* const op : {"LSTMBlockCell", "BlockLSTM", "BlockLSTMV2"}) {
     registry.Kernel(op, MakeKernel<Lstm>).Types("T", types);
   }

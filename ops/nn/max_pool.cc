@@ -117,7 +117,7 @@ class MaxPoolWithArgmax final : public OpKernel {
   }
 
  private:
-  // Writes the indices of the maxima of a row, in their image or in the whole input.
+  // Writes the indices of the maxima of a row, within their image or within the whole input.
   void WriteIndices(const PoolGeometry& g, int64_t row, const int32_t* positions,
                     Tensor* argmax) const {
     const int64_t batch = row / g.out[1];
@@ -136,7 +136,7 @@ class MaxPoolWithArgmax final : public OpKernel {
 };
 
 constexpr char kSizesDoc[] = R"(ksize: The size of the windows along each dimension.
-strides: The distance of neighboring windows along each dimension.
+strides: The distance between neighboring windows along each dimension.
 )";
 constexpr char kPaddingDoc[] =
     R"(padding: "SAME" pads the input to ceil(size / stride) windows along each dimension. "VALID" has the
@@ -235,7 +235,8 @@ output: The maximum of each window.
       .Doc(absl::StrCat(
           R"(Computes the maxima of windows of images, and their positions.
 
-Of equal elements, the first in row-major order is the maximum. NaN is the maximum if it comes first.
+If elements are equal, the first one in row-major order is the maximum. NaN is the maximum if it
+comes first.
 
 input: Images of shape [batch, rows, columns, channels].
 output: The maximum of each window.

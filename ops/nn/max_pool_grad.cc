@@ -1,7 +1,8 @@
-// The gradients of max pooling, and the gradients of these.
+// The gradients of max pooling, and the gradients of these gradients.
 //
-// MaxPoolGrad computes the positions of the maxima, then adds up the gradients of the windows that
-// have an element as their maximum, row by row of the input. Rows are thus independent.
+// MaxPoolGrad computes the positions of the maxima. It then processes the rows of the input: each
+// element gets the sum of the gradients of the windows that have their maximum there. Rows are
+// independent.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -32,8 +33,8 @@ absl::Status CheckAttrs(const PoolAttrs& attrs) {
   return errors::Unimplemented("gradients of maxima across channels are not supported");
 }
 
-// The kind of a gradient: which inputs have the shape of the pooled input, and which has that of
-// the output.
+// The kind of gradient. It determines which inputs have the shape of the pooled input and which
+// have the shape of the output.
 enum class Kind {
   // (orig_input, orig_output, grad of the output) -> gradient of the input
   kGrad,
@@ -85,9 +86,9 @@ absl::Status GradShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// A kernel with the attributes, whose inputs have been checked.
+// A kernel with the attributes. Run() is called with checked inputs.
 template <Kind kKind, int Rank>
-class GradKernel : public OpKernel {
+class MaxPoolGradKernel : public OpKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) {
     types_ = InputTypes(construction);
@@ -128,7 +129,7 @@ class GradKernel : public OpKernel {
     Tensor* output = nullptr;
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, IsGradGrad(kKind) ? pooled : input, &output));
     if (output->NumElements() == 0) return absl::OkStatus();
-    // Without rows of windows, one may still have any number of columns.
+    // A pooled shape without rows may still have any number of columns.
     if (pooled.num_elements() == 0) {
       SetZero(ctx.run(), output);
       return absl::OkStatus();
@@ -143,7 +144,7 @@ class GradKernel : public OpKernel {
 
 // ---- MaxPoolGrad ----
 
-// The positions of the maxima of all windows, as int32.
+// Sets *positions to the positions of the maxima of all windows, as int32.
 template <typename C>
 absl::Status FindArgmax(KernelContext& ctx, const PoolGeometry& g, const Tensor& input,
                         Tensor* positions) {
@@ -161,9 +162,9 @@ absl::Status FindArgmax(KernelContext& ctx, const PoolGeometry& g, const Tensor&
                         });
 }
 
-// C is the type of comparisons. Gradients are added as S, without undefined overflow.
+// C is the type of comparisons. Gradients are added as S, which has no undefined overflow.
 template <typename C>
-class MaxPoolGrad final : public GradKernel<Kind::kGrad, 4> {
+class MaxPoolGrad final : public MaxPoolGradKernel<Kind::kGrad, 4> {
  public:
   using S = WrappingType<C>;
 
@@ -212,15 +213,15 @@ class MaxPoolGrad final : public GradKernel<Kind::kGrad, 4> {
   }
 
  private:
-  // Computes a row of the input, whose first position is `first`, by vectors, from `rows` rows of
-  // windows from element `from` of dy on, `most` of them at a time. covering[i] are the windows
-  // that cover column i.
+  // Computes a row of the input with vectors. The first position of the row is `first`. The row
+  // gets gradients from `rows` rows of windows, which begin at element `from` of dy and are
+  // processed `most` at a time. covering[i] is the range of windows that cover column i.
   static void VectorRows(const KernelContext& ctx, const PoolGeometry& g,
                          const std::vector<PoolRange>& covering, int64_t most,
                          const RowReader<S>& grads, const int32_t* positions, int64_t from,
                          int64_t rows, int32_t first, bool non_temporal, S* buffer, S* dx) {
     const int64_t n = g.out_row();
-    // Rows that are added to are read again.
+    // If there are several passes, the row is read again.
     non_temporal = non_temporal && rows <= most;
     int64_t r = 0;
     do {
@@ -234,11 +235,11 @@ class MaxPoolGrad final : public GradKernel<Kind::kGrad, 4> {
     } while (r < rows && !ctx.ShouldStop());
   }
 
-  // Adds the gradients of a row of windows whose maxima are in the row of the input whose first
-  // position is `first`.
+  // Adds the gradients of a row of windows to the row of the input whose first position is `first`,
+  // if their maxima are in that row.
   static void AddRow(const KernelContext& ctx, const PoolGeometry& g, const S* dy,
                      const int32_t* positions, int32_t first, S* dx) {
-    // A vector of channels takes less time than a branch for each.
+    // For this many channels, a vector takes less time than a branch for each channel.
     constexpr int64_t kMinVector = 8;
     const int32_t columns = static_cast<int32_t>(g.in[2]);
     const int64_t depth = g.depth;
@@ -264,9 +265,9 @@ class MaxPoolGrad final : public GradKernel<Kind::kGrad, 4> {
 
 // ---- MaxPool3DGrad ----
 
-// All elements that differ from the maximum of a window by less than 1e-5 have its gradient, as in
+// All elements that differ from the maximum of a window by less than 1e-5 get its gradient, as in
 // TensorFlow.
-class MaxPool3DGrad final : public GradKernel<Kind::kGrad, 5> {
+class MaxPool3DGrad final : public MaxPoolGradKernel<Kind::kGrad, 5> {
  public:
   absl::Status Run(KernelContext& ctx, const PoolGeometry& g, Tensor* output) const override {
     const RowReader<float> inputs(ctx.input(0));
@@ -324,9 +325,10 @@ class MaxPool3DGrad final : public GradKernel<Kind::kGrad, 5> {
 
 // ---- MaxPoolGradGrad ----
 
-// The gradient of the first element of a window that equals the output; 0 if none does.
+// Each output is the gradient of the first element of a window that equals the maximum; 0 if none
+// does.
 template <typename C, int Rank>
-class MaxPoolGradGrad final : public GradKernel<Kind::kGradGrad, Rank> {
+class MaxPoolGradGrad final : public MaxPoolGradKernel<Kind::kGradGrad, Rank> {
  public:
   absl::Status Run(KernelContext& ctx, const PoolGeometry& g, Tensor* output) const override {
     const RowReader<C> inputs(ctx.input(0));
@@ -349,7 +351,7 @@ class MaxPoolGradGrad final : public GradKernel<Kind::kGradGrad, Rank> {
       const PoolRange planes = g.Window(0, row / g.out[1] % g.out[0]);
       const PoolRange rows = g.Window(1, row % g.out[1]);
       const int64_t batch = row / g.out[1] / g.out[0];
-      // In reverse order: the first one is written last.
+      // In reverse order, so that the first match is written last.
       for (int64_t p = planes.end - 1; p >= planes.begin; --p) {
         for (int64_t r = rows.end - 1; r >= rows.begin; --r) {
           const int64_t from = ((batch * g.in[0] + p) * g.in[1] + r) * m;
@@ -379,8 +381,8 @@ class MaxPoolGradGrad final : public GradKernel<Kind::kGradGrad, Rank> {
 
 // ---- Gradients by positions ----
 
-// The indices that are valid for the images of a batch. Elements are read once: another thread may
-// write to a tensor that is fed.
+// The indices that are valid for the images of a batch. Reads each element only once, because
+// another thread may write to a fed tensor.
 class ImageIndices {
  public:
   ImageIndices(const Tensor& argmax, const PoolGeometry& g, bool include_batch)
@@ -390,13 +392,13 @@ class ImageIndices {
         image_(g.in[1] * g.in_row()),
         include_batch_(include_batch) {}
 
-  // Returns element i as an index of its image, or -1 if it is out of range.
+  // Returns element i as an index within its image; -1 if it is out of range.
   int64_t At(int64_t i) const {
     const int64_t index = indices_[i];
     const int64_t first = First(i);
     return index < first || index - first >= image_ ? -1 : index - first;
   }
-  // The error of an element that is out of range.
+  // Returns the error for an element that is out of range.
   absl::Status Error(int64_t i) const {
     return errors::InvalidArgument(ElementName("argmax", argmax_.shape(), i), " is ", indices_[i],
                                    ", expected an index of the image from ", First(i), " to ",
@@ -414,7 +416,7 @@ class ImageIndices {
 };
 
 template <typename C>
-class MaxPoolGradWithArgmax final : public GradKernel<Kind::kGradWithArgmax, 4> {
+class MaxPoolGradWithArgmax final : public MaxPoolGradKernel<Kind::kGradWithArgmax, 4> {
  public:
   using S = WrappingType<C>;
 
@@ -423,7 +425,7 @@ class MaxPoolGradWithArgmax final : public GradKernel<Kind::kGradWithArgmax, 4> 
     const int64_t images = g.batch;
     const int64_t inputs = output->NumElements() / images;
     const int64_t outputs = argmax.NumElements() / images;
-    // Sums are accumulated in S, also those of 16-bit floats.
+    // Sums are accumulated in S, even if the output has 16-bit floats.
     Tensor sums = *output;
     if (DataTypeSize(output->dtype()) != sizeof(S)) {
       GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_FLOAT, output->shape(), &sums));
@@ -456,9 +458,9 @@ class MaxPoolGradWithArgmax final : public GradKernel<Kind::kGradWithArgmax, 4> 
   }
 };
 
-// Moves elements of `Size` bytes.
+// Moves elements without interpreting them. E has the size of an element.
 template <typename E>
-class MaxPoolGradGradWithArgmax final : public GradKernel<Kind::kGradGradWithArgmax, 4> {
+class MaxPoolGradGradWithArgmax final : public MaxPoolGradKernel<Kind::kGradGradWithArgmax, 4> {
  public:
   absl::Status Run(KernelContext& ctx, const PoolGeometry& g, Tensor* output) const override {
     const Tensor& argmax = ctx.input(2);
@@ -484,7 +486,7 @@ class MaxPoolGradGradWithArgmax final : public GradKernel<Kind::kGradGradWithArg
 constexpr char kTypes[] =
     "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}";
 constexpr char kSizesDoc[] = R"(ksize: The size of the windows, as in the forward op.
-strides: The distance of neighboring windows, as in the forward op.
+strides: The distance between neighboring windows, as in the forward op.
 )";
 constexpr char kPaddingDoc[] = "padding: The padding, as in the forward op.\n";
 constexpr char kFormatDoc[] =
@@ -507,7 +509,7 @@ columns. `orig_output` is not read.
 )";
 constexpr char kGradGradDoc[] = R"(Computes the gradient of the gradient of max pooling.
 
-Each window has the gradient of its first element that equals the maximum.
+The output of a window is the gradient of the first element of the window that equals the maximum.
 
 )";
 
@@ -635,7 +637,7 @@ void DefineWithArgmax(Registry& registry) {
       .Shape(GradShape<Kind::kGradWithArgmax, 4>)
       .Doc(absl::StrCat(R"(Computes the gradient of MaxPoolWithArgmax.
 
-input: The input of MaxPoolWithArgmax, of which only the shape is read.
+input: The input of MaxPoolWithArgmax. Only its shape is read.
 grad: The gradients with respect to the maxima.
 argmax: The indices of the maxima. Each must be an index of the image of its window.
 output: The gradients with respect to the input.
@@ -656,9 +658,9 @@ output: The gradients with respect to the input.
       .Shape(GradShape<Kind::kGradGradWithArgmax, 4>)
       .Doc(absl::StrCat(R"(Computes the gradient of MaxPoolGradWithArgmax.
 
-TensorFlow's CPU has no kernel for it.
+TensorFlow's CPU has no kernel for this op.
 
-input: The input of MaxPoolWithArgmax, of which only the shape is read.
+input: The input of MaxPoolWithArgmax. Only its shape is read.
 grad: The gradients with respect to the output of MaxPoolGradWithArgmax, of the shape of `input`.
 argmax: The indices of the maxima. Each must be an index of the image of its window.
 output: The gradient of the maximum of each window.
@@ -692,7 +694,7 @@ void Register(Registry& registry) {
   registry.Kernel("MaxPool3DGrad", MakeKernel<MaxPool3DGrad>)
       .Types("T", floats)
       .Types("TInput", floats);
-  // Sums of integers do not depend on the sign.
+  // Unsigned integers add like signed integers.
   constexpr char kOp[] = "MaxPoolGradWithArgmax";
   registry.Kernel(kOp, MakeKernel<MaxPoolGradWithArgmax<float>>).Types("T", floats);
   registry.Kernel(kOp, MakeKernel<MaxPoolGradWithArgmax<double>>).Type<double>("T");

@@ -1,5 +1,5 @@
-// One interface for oneDNN 2.6 to 3.x. Differences between the versions are handled here alone.
-// Included only where the library is built with oneDNN.
+// One interface for oneDNN 2.6 to 3.x. This is the only file that handles differences between the
+// versions. Include only if the library is built with oneDNN.
 //
 // All functions throw dnnl::error on failure.
 #ifndef GRADFLOW_OPS_NN_ONEDNN_H_
@@ -14,8 +14,8 @@ inline const dnnl::engine& Engine() {
   return *engine;
 }
 
-// Describes a primitive of a forward pass. `args` are the arguments that describe the computation,
-// in oneDNN's order: Describe<dnnl::convolution_forward>(attr, kind, algorithm, source, ...).
+// Describes a primitive of a forward pass. `args` describe the computation in oneDNN's order:
+// Describe<dnnl::convolution_forward>(attr, kind, algorithm, source, ...).
 template <typename Primitive, typename... Args>
 typename Primitive::primitive_desc Describe(const dnnl::primitive_attr& attr, const Args&... args) {
 #if DNNL_VERSION_MAJOR < 3
@@ -36,7 +36,7 @@ typename Primitive::primitive_desc DescribeGradient(const dnnl::primitive_attr& 
 #endif
 }
 
-// Describes a batch normalization whose input and output have the layout `data`.
+// Describes a batch normalization whose input and output both have the layout `data`.
 inline dnnl::batch_normalization_forward::primitive_desc DescribeBatchNorm(
     dnnl::prop_kind kind, const dnnl::memory::desc& data, float epsilon,
     dnnl::normalization_flags flags) {
@@ -47,7 +47,7 @@ inline dnnl::batch_normalization_forward::primitive_desc DescribeBatchNorm(
 #endif
 }
 
-// Describes its gradient.
+// Describes the gradient of a batch normalization.
 inline dnnl::batch_normalization_backward::primitive_desc DescribeBatchNormGradient(
     const dnnl::batch_normalization_forward::primitive_desc& forward,
     const dnnl::memory::desc& data, float epsilon, dnnl::normalization_flags flags) {
@@ -61,7 +61,7 @@ inline dnnl::batch_normalization_backward::primitive_desc DescribeBatchNormGradi
 #endif
 }
 
-// Appends an elementwise operation to the results of a primitive.
+// Appends an elementwise operation that is applied to the results of a primitive.
 inline void AppendElementwise(dnnl::algorithm algorithm, float alpha, float beta,
                               dnnl::post_ops* post_ops) {
 #if DNNL_VERSION_MAJOR < 3

@@ -1,4 +1,4 @@
-// The positions of the maxima of windows.
+// The positions of the maxima of pooling windows.
 #ifndef GRADFLOW_OPS_NN_POOL_ARGMAX_H_
 #define GRADFLOW_OPS_NN_POOL_ARGMAX_H_
 
@@ -15,8 +15,8 @@
 
 namespace gradflow {
 
-// Finds the maxima of rows of windows. Among equal elements, the first one in the order of planes,
-// rows and columns is the maximum, as in TensorFlow. NaN is the maximum if it comes first.
+// Finds the maxima of rows of windows. The first of equal elements, in the order of planes, rows
+// and columns, is the maximum, as in TensorFlow. NaN is the maximum if it comes first.
 template <typename C>
 class RowArgmax {
  public:
@@ -25,16 +25,16 @@ class RowArgmax {
     if (std::is_same_v<C, float> && g.depth >= kMinPoolVector) windows_ = ColumnWindows(g);
   }
 
-  // The bytes of scratch of a row.
+  // The size of the scratch buffer of a row, in bytes.
   int64_t ScratchBytes() const { return PaddedBytes<C>(g_.in_row()); }
-  // The approximate cost of a row.
+  // The approximate cost of a row of windows.
   double Nanoseconds() const {
     return 0.5 * g_.window_rows() * static_cast<double>(std::min(g_.size[2], g_.in[2])) *
            static_cast<double>(g_.out_row());
   }
 
-  // Sets values and positions of row `row` of the output. A position is that of the pixel within
-  // its image; -1 if the window is empty. In a stopped run, ends early.
+  // Sets the values and positions of row `row` of the output. A position is the index of a pixel
+  // within its image; -1 if the window is empty. Returns early if the run is stopped.
   void Run(const KernelContext& ctx, int64_t row, char* scratch, C* values,
            int32_t* positions) const {
     const PoolRange planes = g_.Window(0, row / g_.out[1] % g_.out[0]);
@@ -59,10 +59,10 @@ class RowArgmax {
   }
 
  private:
-  // Run by vectors, for images.
+  // Run() with vectors, for images.
   void VectorRows(const KernelContext& ctx, int64_t batch, const PoolRange& rows, float* scratch,
                   float* values, int32_t* positions) const {
-    // Unconverted rows are contiguous, so several are merged by one call.
+    // Rows that need no conversion are contiguous, so one call merges several of them.
     const int64_t most = RowsAtATime(reader_.converts(), std::min(g_.size[2], g_.in[2]));
     const int64_t n = g_.in_row();
     int64_t r = rows.begin;
@@ -105,14 +105,14 @@ class RowArgmax {
     }
   }
 
-  // Merges n elements, `stride` apart, whose positions are position, position + step, ... They fit
-  // int32, but the sum behind the last one may not.
+  // Merges n elements that are `stride` apart. Their positions are position, position + step, ...
+  // All of these fit int32, but the next one may not.
   template <typename Stride>
   static void Merge(const C* x, Stride stride, uint32_t position, uint32_t step, int64_t n,
                     C* values, int32_t* positions) {
     for (int64_t i = 0; i < n; ++i) {
       const C value = x[i * stride];
-      // Written so that gcc vectorizes it.
+      // Written without branches so that gcc vectorizes the loop.
       const bool is_new = (value > values[i]) | (positions[i] < 0);
       values[i] = is_new ? value : values[i];
       positions[i] = is_new ? static_cast<int32_t>(position) : positions[i];
@@ -121,10 +121,11 @@ class RowArgmax {
   }
 
   const PoolGeometry& g_;
-  // True to loop over the columns of windows rather than over windows.
+  // True if loops run over the columns of windows instead of over windows.
   const bool by_column_;
   const RowReader<C> reader_;
-  // By column of the output, if pixels are computed by vectors; otherwise empty.
+  // The windows' columns, for each column of the output. Empty unless pixels are computed with
+  // vectors.
   std::vector<PoolRange> windows_;
 };
 

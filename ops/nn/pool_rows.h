@@ -1,5 +1,6 @@
-// Pooling of one row of windows. Windows that overlap are combined over their rows first, for all
-// columns, then over their columns; others in one step. All loops run over contiguous elements.
+// Pooling of one row of windows. Windows are combined in two steps: over their rows, for all
+// columns, and then over their columns. Small windows of float images with many channels are
+// combined in one step if this reads fewer elements. All loops run over contiguous elements.
 #ifndef GRADFLOW_OPS_NN_POOL_ROWS_H_
 #define GRADFLOW_OPS_NN_POOL_ROWS_H_
 
@@ -17,7 +18,8 @@
 
 namespace gradflow {
 
-// Calls loop(stride) with a constant stride if it is small, so that the compiler vectorizes it.
+// Calls loop(stride). Small strides are passed as constants so that the compiler vectorizes the
+// loop.
 template <typename Loop>
 void WithConstantStride(int64_t stride, const Loop& loop) {
   switch (stride) {
@@ -30,7 +32,7 @@ void WithConstantStride(int64_t stride, const Loop& loop) {
   }
 }
 
-// The maximum of a window. Ignores NaN: the maximum of NaN alone is -infinity.
+// The maximum of a window. Ignores NaN: the maximum of a window of NaN is -infinity.
 template <typename C>
 struct PoolMax {
   // The type of partial results.
@@ -44,7 +46,7 @@ struct PoolMax {
   static C Finish(C a, int64_t) { return a; }
 };
 
-// The mean of the elements of a window that lie within the input, accumulated in A.
+// The mean of the elements of a window that lie within the input. Accumulates in A.
 template <typename A>
 struct PoolMean {
   using Accumulator = A;
@@ -54,7 +56,7 @@ struct PoolMean {
   static A Finish(A a, int64_t count) { return a / static_cast<A>(count); }
 };
 
-// Returns, for each column of the output, the columns of the input in its window.
+// Returns the input columns of the window of each output column.
 inline std::vector<PoolRange> ColumnWindows(const PoolGeometry& g) {
   std::vector<PoolRange> windows;
   windows.reserve(static_cast<size_t>(g.out[2]));
@@ -62,8 +64,7 @@ inline std::vector<PoolRange> ColumnWindows(const PoolGeometry& g) {
   return windows;
 }
 
-// Calls fn(o, count) for chunks of up to 64 of `pixels` pixels. Returns false if the run has been
-// stopped.
+// Calls fn(o, count) for chunks of up to 64 pixels. Returns false if the run has been stopped.
 template <typename F>
 bool ForPixels(const KernelContext& ctx, int64_t pixels, const F& fn) {
   constexpr int64_t kPixels = 64;
@@ -74,12 +75,12 @@ bool ForPixels(const KernelContext& ctx, int64_t pixels, const F& fn) {
   return true;
 }
 
-// The most elements of a window that are combined between two checks of whether the run is stopped.
+// The maximum number of elements of a window that are combined between two checks for a stop.
 inline constexpr int64_t kMaxWindowElements = 64;
 
-// Returns the number of rows that a loop by vectors combines at a time, for windows of `columns`
-// columns. A run is stopped between them, so wide windows have few. Rows that are converted come
-// one by one.
+// Returns the number of rows that a vector loop combines at a time, for windows of `columns`
+// columns. The run can be stopped only between calls of the vector loop, so a call combines few
+// rows of wide windows. Rows that must be converted are combined one at a time.
 inline int64_t RowsAtATime(bool converts, int64_t columns) {
   constexpr int64_t kMaxRows = 8;
   return converts ? 1 : std::clamp<int64_t>(kMaxWindowElements / columns, 1, kMaxRows);
@@ -97,7 +98,7 @@ class RowPooler {
         reader_(input),
         writer_(output, input, g.depth) {
     if (kIsFloat && g.depth >= kMinPoolVector) windows_ = ColumnWindows(g);
-    // Rows and columns in one step read `elements` for each pixel, in two steps `separate`.
+    // Per pixel, a single step reads `elements` elements, and two steps read `separate`.
     const double columns = static_cast<double>(std::min(g.size[2], g.in[2]));
     const double elements = g.window_rows() * columns;
     const double separate = (g.window_rows() + 1) * static_cast<double>(g.stride[2]) + columns + 1;
@@ -152,7 +153,8 @@ class RowPooler {
         const C* const x = reader_.Read(((batch * g_.in[0] + p) * g_.in[1] + r) * n, n, read);
         if constexpr (kIsFloat) {
           if (!windows_.empty()) {
-            // Unconverted rows are contiguous: combines all up to the next check of ShouldStop().
+            // Rows that need no conversion are contiguous: combine all rows up to the next check
+            // for a stop.
             const int64_t some = x == read ? 1 : std::min(rows.end - r, 64 - r % 64);
             PoolRows(Op::kKind, x, n, some, is_first, n, columns);
             r += some - 1;
@@ -192,7 +194,7 @@ class RowPooler {
     writer_.Write(y, row * g_.out_row(), g_.out_row());
   }
 
-  // Pools column windows of one pixel.
+  // Combines the columns of the window of one pixel.
   void PoolPixel(const A* columns, int64_t count, int64_t o, A* sums, C* y) const {
     const int64_t depth = g_.depth;
     const PoolRange window = g_.Window(2, o);
@@ -205,7 +207,7 @@ class RowPooler {
     for (int64_t d = 0; d < depth; ++d) y[d] = static_cast<C>(Op::Finish(sums[d], count));
   }
 
-  // Pools column windows of a row of depth 1.
+  // Combines the columns of the windows of a row with depth 1.
   void PoolColumns(const KernelContext& ctx, const A* columns, int64_t count, A* sums, C* y) const {
     std::fill_n(sums, g_.out[2], Op::Initial());
     const PoolRange used = g_.UsedColumns();
@@ -224,13 +226,14 @@ class RowPooler {
   }
 
   const PoolGeometry& g_;
-  // True to loop over the columns of windows rather than over windows.
+  // True if loops run over the columns of windows instead of over windows.
   const bool by_column_;
   const RowReader<C> reader_;
   const RowWriter<C> writer_;
   // True if the elements of a window are combined in one step.
   bool in_one_step_ = false;
-  // By column of the output, if pixels are computed by vectors; otherwise empty.
+  // The windows' columns, for each column of the output. Empty unless pixels are computed with
+  // vectors.
   std::vector<PoolRange> windows_;
 };
 

@@ -19,7 +19,7 @@ struct Max {
     return hn::IfThenElse(x > a, x, a);
   }
 };
-struct Sum {
+struct PoolSum {
   template <class D>
   static HWY_INLINE V<D> Initial(D d) {
     return hn::Zero(d);
@@ -30,7 +30,7 @@ struct Sum {
   }
 };
 
-// The distance of software prefetches, in floats. Prefetchers of processors stop at the end of a
+// The distance of software prefetches, in floats. The processor's prefetchers stop at the end of a
 // page.
 constexpr int64_t kAhead = 512;
 
@@ -47,7 +47,8 @@ HWY_INLINE void RowsOf(const float* x, int64_t stride, int64_t rows, bool first,
   });
 }
 
-// kRows is the number of rows, or 0 for `rows`. Combines the rows of a column first.
+// kRows is the number of rows as a constant, or 0 to use `rows`. Combines the rows of a column
+// first.
 template <class Op, int kRows, bool kNonTemporal>
 HWY_INLINE void WindowsOf(const float* x, int64_t stride, int64_t rows, const PoolRange* windows,
                           int64_t pixels, int64_t depth, int64_t count, float* y) {
@@ -74,8 +75,8 @@ HWY_INLINE void WindowsOf(const float* x, int64_t stride, int64_t rows, const Po
   }
 }
 
-// Combines windows of one row. The row usually is in a cache already, so that a prefetch would only
-// cost time.
+// Combines windows of one row. The row is usually in a cache already, so a prefetch would only cost
+// time.
 template <class Op, bool kNonTemporal>
 HWY_INLINE void PixelsOf(const float* x, const PoolRange* windows, int64_t pixels, int64_t depth,
                          int64_t count, float* y) {
@@ -147,7 +148,7 @@ HWY_INLINE void GradientsAtMaxima(const float* dy, const int32_t* positions, int
 void PoolRows(PoolKind kind, const float* x, int64_t stride, int64_t rows, bool first, int64_t n,
               float* out) {
   if (kind == PoolKind::kMax) return RowsOf<Max>(x, stride, rows, first, n, out);
-  RowsOf<Sum>(x, stride, rows, first, n, out);
+  RowsOf<PoolSum>(x, stride, rows, first, n, out);
 }
 
 void PoolWindows(PoolKind kind, const float* x, int64_t stride, int64_t rows,
@@ -157,7 +158,7 @@ void PoolWindows(PoolKind kind, const float* x, int64_t stride, int64_t rows,
     return AnyWindowsOf<Max>(x, stride, rows, windows, pixels, depth, 0, non_temporal, y);
   }
   if (kind == PoolKind::kSum) count = 0;
-  AnyWindowsOf<Sum>(x, stride, rows, windows, pixels, depth, count, non_temporal, y);
+  AnyWindowsOf<PoolSum>(x, stride, rows, windows, pixels, depth, count, non_temporal, y);
 }
 
 void MergeMaxima(const float* x, int64_t stride, int64_t rows, const PoolRange* windows,

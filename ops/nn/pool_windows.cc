@@ -13,7 +13,7 @@
 namespace gradflow {
 namespace {
 
-// Far more than any image has, and sums and products of two of which do not overflow.
+// Far larger than any image. Sums and products of two sizes below the limit do not overflow.
 constexpr int64_t kLimit = int64_t{1} << 31;
 
 absl::Status CheckSizes(const char* name, const std::vector<int64_t>& values,
@@ -35,14 +35,14 @@ absl::Status CheckSizes(const char* name, const std::vector<int64_t>& values,
   return absl::OkStatus();
 }
 
-struct Extent {
+struct WindowCount {
   int64_t count;
   int64_t padding;
 };
 
-absl::StatusOr<Extent> WindowExtent(const PoolAttrs& attrs, int d, int64_t in) {
+absl::StatusOr<WindowCount> WindowExtent(const PoolAttrs& attrs, int d, int64_t in) {
   const bool is_explicit = attrs.padding == "EXPLICIT";
-  Extent extent = {0, is_explicit ? attrs.explicit_paddings[2 * d] : 0};
+  WindowCount extent = {0, is_explicit ? attrs.explicit_paddings[2 * d] : 0};
   GRADFLOW_ASSIGN_OR_RETURN(
       extent.count,
       WindowedSize(in, attrs.size[d], attrs.stride[d], 1,
@@ -50,7 +50,7 @@ absl::StatusOr<Extent> WindowExtent(const PoolAttrs& attrs, int d, int64_t in) {
                    : is_explicit           ? WindowPadding::kExplicit
                                            : WindowPadding::kValid,
                    &extent.padding, is_explicit ? attrs.explicit_paddings[2 * d + 1] : 0));
-  // Kernels assume that an empty input has an empty output.
+  // Kernels assume that the output of an empty input is empty.
   if (in == 0 && extent.count > 0) {
     return errors::InvalidArgument("dimension ", d,
                                    " has no elements: windows would have padding only");
@@ -86,7 +86,7 @@ absl::Status PoolAttrs::Check() const {
     }
     for (int i = 0; i < 2 * rank; ++i) {
       const int d = i / 2;
-      // Padding of a whole window would make windows without elements.
+      // Padding of a whole window or more would create windows without elements.
       if (explicit_paddings[i] < 0 || explicit_paddings[i] >= size[d]) {
         return errors::InvalidArgument(
             "explicit_paddings must be nonnegative and less than ksize [", absl::StrJoin(size, ","),
@@ -117,7 +117,7 @@ absl::StatusOr<PartialTensorShape> PooledShape(const PoolAttrs& attrs,
   for (int s = 0; s < attrs.spatial_dims(); ++s) {
     const int d = attrs.first_spatial_dim() + s;
     if (dims[d] < 0) continue;
-    GRADFLOW_ASSIGN_OR_RETURN(const Extent extent, WindowExtent(attrs, d, dims[d]));
+    GRADFLOW_ASSIGN_OR_RETURN(const WindowCount extent, WindowExtent(attrs, d, dims[d]));
     dims[d] = extent.count;
   }
   const int channel = attrs.channel_dim();
@@ -148,12 +148,13 @@ absl::StatusOr<PoolGeometry> MakePoolGeometry(const PoolAttrs& attrs, const Tens
   GRADFLOW_ASSIGN_OR_RETURN(*output, TensorShape::Make(pooled.dim_sizes()));
   const int channel = attrs.channel_dim();
   PoolGeometry g;
-  // Products of the other dimensions may overflow.
+  // The product of the other dimensions may overflow.
   if (input.num_elements() == 0 && output->num_elements() == 0) return g;
   g.batch = input.dim_size(0);
   if (attrs.pools_channels()) {
     g.depth = 1;
-    // Channels last are columns. Channels first are rows of all positions.
+    // Channels that come last are treated as columns. Channels that come first are treated as rows;
+    // a row then has one column for each position of the image.
     const int d = attrs.channels_last() ? 2 : 1;
     int64_t positions = 1;
     for (int s = 0; s < attrs.spatial_dims(); ++s) {
@@ -178,7 +179,8 @@ absl::StatusOr<PoolGeometry> MakePoolGeometry(const PoolAttrs& attrs, const Tens
   for (int s = 0; s < attrs.spatial_dims(); ++s) {
     const int from = attrs.first_spatial_dim() + s;
     const int to = PoolGeometry::kDims - attrs.spatial_dims() + s;
-    GRADFLOW_ASSIGN_OR_RETURN(const Extent extent, WindowExtent(attrs, from, input.dim_size(from)));
+    GRADFLOW_ASSIGN_OR_RETURN(const WindowCount extent,
+                              WindowExtent(attrs, from, input.dim_size(from)));
     g.in[to] = input.dim_size(from);
     g.out[to] = extent.count;
     g.size[to] = attrs.size[from];
@@ -202,14 +204,14 @@ absl::Status CheckArgmaxIndices(const PoolGeometry& g, DataType index, bool incl
   if (index != DT_INT32 || count - 1 <= std::numeric_limits<int32_t>::max()) {
     return absl::OkStatus();
   }
-  return errors::InvalidArgument("Targmax is int32, whose numbers do not reach the indices of ",
-                                 count, " elements");
+  return errors::InvalidArgument("Targmax is int32, which cannot hold the indices of ", count,
+                                 " elements");
 }
 
 absl::Status ForEachPoolRow(KernelContext& ctx, int64_t rows, double nanoseconds, int64_t bytes,
                             absl::FunctionRef<void(int64_t row, char* scratch)> fn) {
   if (rows == 0) return absl::OkStatus();
-  // Blocks are few, so that their scratch is small beside the tensors.
+  // There are few blocks, so that their scratch memory is small compared to the tensors.
   constexpr int64_t kMaxBlocks = 64;
   const int64_t block = std::max(BlockSizeForCost(nanoseconds), NumBlocks(rows, kMaxBlocks));
   const int64_t stride = PaddedBytes<char>(bytes);
@@ -219,7 +221,7 @@ absl::Status ForEachPoolRow(KernelContext& ctx, int64_t rows, double nanoseconds
   ParallelFor(ctx, rows, block, [&](int64_t begin, int64_t end) {
     char* const buffer = buffers + begin / block * stride;
     for (int64_t row = begin; row < end && !ctx.ShouldStop(); ++row) fn(row, buffer);
-    // Rows may be written by non-temporal stores.
+    // Rows may have been written with non-temporal stores.
     hwy::FlushStream();
   });
   return absl::OkStatus();

@@ -19,18 +19,18 @@
 
 namespace gradflow {
 
-// The attributes of a pooling op. Sizes and strides may be inputs.
+// The attributes of a pooling op. Sizes and strides may be inputs instead.
 struct PoolAttrs {
-  // 4 for images, 5 for volumes: the number of sizes.
+  // The number of sizes: 4 for images, 5 for volumes.
   int rank = 4;
   std::string data_format;
   std::string padding;
-  // By the dimensions of the input.
+  // One number per dimension of the input.
   std::vector<int64_t> size;
   std::vector<int64_t> stride;
   std::vector<int64_t> explicit_paddings;
 
-  // Reads all attributes that the op has. Source is KernelConstruction or ShapeContext.
+  // Reads the attributes that the op has. Source is KernelConstruction or ShapeContext.
   template <typename Source>
   absl::Status Read(const Source& source, int pool_rank, bool sizes_are_inputs = false) {
     rank = pool_rank;
@@ -42,11 +42,12 @@ struct PoolAttrs {
     GRADFLOW_RETURN_IF_ERROR(source.GetAttr("strides", &stride));
     return Check();
   }
-  // Returns INVALID_ARGUMENT if a size or a stride is not positive, UNIMPLEMENTED if windows span
-  // several images, or both channels and positions.
+  // Returns INVALID_ARGUMENT if a size or a stride is not positive, and UNIMPLEMENTED if windows
+  // span several images or both channels and positions.
   absl::Status Check() const;
 
-  // The dimension of the channels, and the first of the positions, which are in order.
+  // The dimension of the channels, and the first spatial dimension. Spatial dimensions are
+  // adjacent.
   int channel_dim() const { return channels_last() ? rank - 1 : 1; }
   int first_spatial_dim() const { return channels_last() ? 1 : 2; }
   int spatial_dims() const { return rank - 2; }
@@ -60,7 +61,8 @@ struct PoolAttrs {
 // Returns the shape of the pooled input.
 absl::StatusOr<PartialTensorShape> PooledShape(const PoolAttrs& attrs,
                                                const PartialTensorShape& input);
-// Returns INVALID_ARGUMENT unless input `i` may have the pooled shape `expected`.
+// Returns INVALID_ARGUMENT unless the shape `found` of input `name` may be the pooled shape
+// `expected`.
 absl::Status CheckPooled(absl::string_view name, const PartialTensorShape& found,
                          const PartialTensorShape& expected);
 
@@ -72,8 +74,9 @@ struct PoolRange {
 };
 
 // Windows over tensors [batch, planes, rows, columns, depth]. If the input has its channels first,
-// they are part of the batch and the depth is 1. All sizes are positive or 0, and products of the
-// sizes of the input or the output do not overflow.
+// the channels are part of the batch and the depth is 1 (4 for NCHW_VECT_C). If windows span
+// channels, the channels are columns or rows and the depth is 1. Sizes are not negative, and the
+// number of elements of the input and of the output fits int64.
 struct PoolGeometry {
   static constexpr int kDims = 3;
   using Sizes = std::array<int64_t, kDims>;
@@ -87,12 +90,12 @@ struct PoolGeometry {
   // Windows begin `padding` elements before the input.
   Sizes padding = {0, 0, 0};
 
-  // The positions of window `o` along dimension d that lie within the input.
+  // The positions of window `o` along dimension d, clamped to the input.
   PoolRange Window(int d, int64_t o) const {
     const int64_t begin = o * stride[d] - padding[d];
     return {std::max<int64_t>(begin, 0), std::max<int64_t>(0, std::min(begin + size[d], in[d]))};
   }
-  // The windows that have position `i` of dimension d.
+  // The windows along dimension d that cover position `i`.
   PoolRange Covering(int d, int64_t i) const {
     const int64_t last = i + padding[d];
     const int64_t begin = last < size[d] ? 0 : (last - size[d]) / stride[d] + 1;
@@ -106,57 +109,57 @@ struct PoolGeometry {
     const int64_t end = last < 0 ? 0 : std::min(out[2], last / stride[2] + 1);
     return {begin, std::max(begin, end)};
   }
-  // The elements k of windows along the columns that lie within the input for some window.
+  // The elements k that lie within the input for at least one window along the columns.
   PoolRange UsedColumns() const {
     const int64_t begin = std::max<int64_t>(0, padding[2] - (out[2] - 1) * stride[2]);
     return {begin, std::max(begin, std::min(size[2], in[2] + padding[2]))};
   }
-  // True if more elements of windows along the columns are used than all windows have within the
-  // input: loops must be over windows then.
+  // True if UsedColumns() has more elements than all windows have within the input. Loops must then
+  // run over windows.
   bool HasSparseColumns() const {
     const int64_t used = UsedColumns().size();
     int64_t sum = 0;
     for (int64_t o = 0; o < out[2] && sum < used; ++o) sum += Window(2, o).size();
     return sum < used;
   }
-  // The numbers of elements of a row.
+  // The number of elements of a row.
   int64_t in_row() const { return in[2] * depth; }
   int64_t out_row() const { return out[2] * depth; }
-  // The numbers of rows.
+  // The number of rows.
   int64_t in_rows() const { return batch * in[0] * in[1]; }
   int64_t out_rows() const { return batch * out[0] * out[1]; }
-  // The elements of the input that a row of the output is computed from, about.
+  // The approximate number of input rows that are combined into an output row.
   double window_rows() const {
     return static_cast<double>(std::min(size[0], in[0])) *
            static_cast<double>(std::min(size[1], in[1]));
   }
 };
 
-// Returns the geometry of pooling an input of shape `input`, and sets *output to the pooled shape.
+// Returns the geometry for an input of shape `input`, and sets *output to the pooled shape.
 absl::StatusOr<PoolGeometry> MakePoolGeometry(const PoolAttrs& attrs, const TensorShape& input,
                                               TensorShape* output);
 
-// Returns the size of a part of a scratch buffer of `count` elements of type T, in bytes. The next
-// part begins at a cache line.
+// Returns the size in bytes of a part of a scratch buffer with `count` elements of type T, rounded
+// up so that the next part begins at a cache line.
 template <typename T>
 constexpr int64_t PaddedBytes(int64_t count) {
   return (count * static_cast<int64_t>(sizeof(T)) + 63) / 64 * 64;
 }
 
-// Calls fn(row, scratch) for all rows [0, rows), concurrently. Each call has `bytes` of scratch,
-// aligned for any number.
+// Calls fn(row, scratch) concurrently for all rows of [0, rows). Each call gets a scratch buffer of
+// `bytes` bytes that is aligned for all number types.
 absl::Status ForEachPoolRow(KernelContext& ctx, int64_t rows, double nanoseconds, int64_t bytes,
                             absl::FunctionRef<void(int64_t row, char* scratch)> fn);
 
-// Returns an error if the positions of an image do not fit int32.
+// Returns an error if the positions in an image do not fit int32.
 absl::Status CheckArgmaxPositions(const PoolGeometry& g);
-// Returns an error if the indices of elements, in their image or in the whole input, do not fit
-// type `index`. REQUIRES: CheckArgmaxPositions(g) is OK
+// Returns an error if the indices of elements, within an image or within the whole input, do not
+// fit the type `index`. REQUIRES: CheckArgmaxPositions(g) is OK
 absl::Status CheckArgmaxIndices(const PoolGeometry& g, DataType index, bool include_batch);
 
 // Reads the sizes and strides of a version 2 op from inputs i and i + 1.
 absl::Status ReadPoolSizes(const KernelContext& ctx, int i, PoolAttrs* attrs);
-// Overload for shape functions. Returns false if the sizes and strides are not known.
+// Overload for shape functions. Returns false if the sizes and strides are unknown.
 absl::StatusOr<bool> ReadPoolSizes(const ShapeContext& c, int i, PoolAttrs* attrs);
 
 }  // namespace gradflow

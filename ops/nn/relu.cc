@@ -1,4 +1,4 @@
-// Rectifiers and their gradients: Relu, Relu6, LeakyRelu.
+// ReLU ops and their gradients: Relu, Relu6, LeakyRelu.
 #include "gradflow/core/registry.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
@@ -10,17 +10,17 @@
 namespace gradflow::relu {
 namespace {
 
-// The comparisons of Rectify and Rectify6 propagate NaN.
-struct Rectify {
-  static constexpr ElementwiseLoop kFloatLoop = RectifyFloats;
+// The comparisons of Relu and Relu6 propagate NaN.
+struct Relu {
+  static constexpr ElementwiseLoop kFloatLoop = ReluFloats;
   template <typename T>
   T operator()(T x) const {
     return x <= 0 ? T(0) : x;
   }
 };
 
-struct Rectify6 {
-  static constexpr ElementwiseLoop kFloatLoop = Rectify6Floats;
+struct Relu6 {
+  static constexpr ElementwiseLoop kFloatLoop = Relu6Floats;
   template <typename T>
   T operator()(T x) const {
     const T positive = x <= 0 ? T(0) : x;
@@ -28,21 +28,21 @@ struct Rectify6 {
   }
 };
 
-struct GradientOfRectify {
+struct ReluGradient {
   template <typename T>
   T operator()(T dy, T x) const {
     return x > 0 ? dy : T(0);
   }
 };
 
-struct GradientOfRectify6 {
+struct Relu6Gradient {
   template <typename T>
   T operator()(T dy, T x) const {
     return ((x > 0) & (x < T(6))) ? dy : T(0);
   }
 };
 
-// Reads attribute alpha.
+// Reads the attribute alpha.
 class LeakyKernel : public OpKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) {
@@ -114,30 +114,30 @@ NaN stays NaN.
 features: A tensor.
 activations: The elements where they are positive, otherwise 0.
 T: The type of both; there is no kernel for qint8, as on TensorFlow's CPU.)");
-  RegisterUnaryKernels<Rectify, OwnType>(registry, "Relu", RealTypes());
+  RegisterUnaryKernels<Relu, OwnType>(registry, "Relu", RealTypes());
   RegisterActivation(registry, "Relu6", "", kRealActivationTypes,
                      R"(Computes min(max(features, 0), 6) element-wise.
 
 NaN stays NaN.)");
-  RegisterUnaryKernels<Rectify6, OwnType>(registry, "Relu6", RealTypes());
+  RegisterUnaryKernels<Relu6, OwnType>(registry, "Relu6", RealTypes());
   RegisterActivation(registry, "LeakyRelu", kAlpha, kLeakyTypes,
                      R"(Computes the leaky rectified linear unit element-wise.
 
-Positive elements stay as they are, others are multiplied by `alpha`.)");
+Positive elements are unchanged. Other elements are multiplied by `alpha`.)");
   RegisterLeaky<LeakyRelu>(registry, "LeakyRelu");
 
   RegisterActivationGrad(registry, "ReluGrad", "features", "", kRealActivationTypes,
                          R"(Computes the gradient of Relu.
 
-Gradients pass where `features` is positive, and are 0 elsewhere. The outputs of Relu may take the
-place of its arguments.)");
-  RegisterRealActivationGrad<GradientOfRectify>(registry, "ReluGrad", RealTypes());
+Gradients pass where `features` is positive, and are 0 elsewhere. `features` may also be the outputs
+of Relu.)");
+  RegisterRealActivationGrad<ReluGradient>(registry, "ReluGrad", RealTypes());
   RegisterActivationGrad(registry, "Relu6Grad", "features", "", kRealActivationTypes,
                          R"(Computes the gradient of Relu6.
 
-Gradients pass where `features` is between 0 and 6, and are 0 elsewhere. The outputs of Relu6 may
-take the place of its arguments.)");
-  RegisterRealActivationGrad<GradientOfRectify6>(registry, "Relu6Grad", RealTypes());
+Gradients pass where `features` is between 0 and 6, and are 0 elsewhere. `features` may also be the
+outputs of Relu6.)");
+  RegisterRealActivationGrad<Relu6Gradient>(registry, "Relu6Grad", RealTypes());
   RegisterActivationGrad(registry, "LeakyReluGrad", "features", kAlpha, kLeakyTypes,
                          R"(Computes the gradient of LeakyRelu.
 

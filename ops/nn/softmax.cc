@@ -1,8 +1,8 @@
 // Softmax and LogSoftmax.
 //
 // The maximum of a row is subtracted first, so that exponentials do not overflow. Sums are
-// accumulated in double. Short rows are processed in groups, whose exponentials are computed by one
-// call.
+// accumulated in double. Short rows are processed in groups; one call computes the exponentials of
+// a group.
 #include <hwy/cache_control.h>
 
 #include <algorithm>
@@ -48,7 +48,7 @@ class Softmax {
   }
 
  private:
-  // Computes the row from element `offset` on in one chunk.
+  // Computes the row that begins at element `offset`, in one chunk.
   void Row(int64_t offset) const {
     alignas(64) C source[kRowChunk];
     alignas(64) C exponentials[kRowChunk];
@@ -69,7 +69,7 @@ class Softmax {
     out_.Write(out, offset, columns_);
   }
 
-  // Computes `rows` rows from element `offset` on.
+  // Computes `rows` rows, starting at element `offset`.
   void ShortRows(int64_t offset, int64_t rows) const {
     alignas(64) C source[kRowChunk];
     alignas(64) C shifted[kRowChunk];
@@ -104,7 +104,7 @@ class Softmax {
       row_max.Add(in_.Read(offset + i, n, source), n);
     }
     const C max = row_max.Result();
-    // Exponentials are kept in the output, unless it would round them.
+    // Exponentials are stored in the output unless this would round them.
     const bool keeps = !kLog && !out_.converts();
     RowSum row_sum;
     for (int64_t i = 0; i < columns_; i += kRowChunk) {

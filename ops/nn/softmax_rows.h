@@ -1,5 +1,5 @@
-// Rows of elements for softmax and cross entropy: chunks that are computed in float or double, and
-// sums over rows whose order depends on the length of the row alone.
+// Rows of elements for softmax and cross entropy. Chunks of a row are computed in float or double.
+// The order of a sum over a row depends only on the length of the row.
 #ifndef GRADFLOW_OPS_NN_SOFTMAX_ROWS_H_
 #define GRADFLOW_OPS_NN_SOFTMAX_ROWS_H_
 
@@ -18,19 +18,19 @@
 
 namespace gradflow {
 
-// The maximum number of elements of a chunk, a multiple of kSumLanes.
+// The maximum number of elements of a chunk. A multiple of kSumLanes.
 inline constexpr int64_t kRowChunk = kElementwiseChunk;
 static_assert(kRowChunk % kSumLanes == 0);
 
-// The elements of a tensor as numbers of type C, which is float for half and bfloat16.
+// Reads the elements of a tensor as type C, which is float for half and bfloat16.
 template <typename C>
 class RowReader {
  public:
-  // Borrows the elements. REQUIRES: ComputeType of the element type is C
+  // Does not copy the elements. REQUIRES: ComputeType of the element type is C
   explicit RowReader(const Tensor& tensor)
       : data_(static_cast<const char*>(tensor.raw_data())), dtype_(tensor.dtype()) {}
 
-  // Returns n elements from element i on, where they are or converted in `buffer`.
+  // Returns the n elements from element i on, either in place or converted in `buffer`.
   const C* Read(int64_t i, int64_t n, C* buffer) const {
     if constexpr (std::is_same_v<C, float>) {
       if (dtype_ != DT_FLOAT) {
@@ -53,8 +53,8 @@ class RowWriter {
  public:
   explicit RowWriter(Tensor* tensor)
       : data_(static_cast<char*>(tensor->raw_data())), dtype_(tensor->dtype()) {}
-  // Decides on non-temporal stores. `input` is what the tensor may share its buffer with. If stores
-  // begin at multiples of `run` elements, these must be whole cache lines.
+  // Decides whether to use non-temporal stores. `input` may share its buffer with the tensor. If
+  // stores begin at multiples of `run` elements, a run must consist of whole cache lines.
   RowWriter(Tensor* tensor, const Tensor& input, int64_t run = kSumLanes) : RowWriter(tensor) {
     constexpr int64_t kBytes = sizeof(C);
     non_temporal_ =
@@ -62,11 +62,11 @@ class RowWriter {
                                                   tensor->NumElements() * kBytes, run * kBytes);
   }
 
-  // Returns the place of element i, or `buffer` if elements are converted.
+  // Returns the location of element i, or `buffer` if elements are converted.
   C* Place(int64_t i, C* buffer) const {
     return converts() ? buffer : reinterpret_cast<C*>(data_) + i;
   }
-  // Writes n elements that are not yet in their place.
+  // Writes n elements that are not yet in place.
   void Write(const C* from, int64_t i, int64_t n) const {
     if constexpr (std::is_same_v<C, float>) {
       if (dtype_ != DT_FLOAT) {
@@ -79,7 +79,7 @@ class RowWriter {
     if (to != from) std::copy_n(from, n, to);
   }
   bool converts() const { return DataTypeSize(dtype_) == 2; }
-  // Returns true if results of that size and position are best written by non-temporal stores.
+  // Returns true if non-temporal stores are faster for these results.
   bool non_temporal() const { return non_temporal_; }
 
  private:
@@ -88,10 +88,10 @@ class RowWriter {
   bool non_temporal_ = false;
 };
 
-// Fewer elements are no faster by vectors.
+// Vectors do not help for fewer elements.
 inline constexpr int64_t kMinSimdElements = 32;
 
-// The maximum of a row, whose chunks are added in order. NaN does not count.
+// The maximum of a row, whose chunks are added in order. Ignores NaN.
 template <typename C>
 class RowMax {
  public:
@@ -115,7 +115,7 @@ class RowMax {
   C lanes_[kSumLanes];
 };
 
-// The sum of a row in double. All chunks but the last have a multiple of kSumLanes elements.
+// The sum of a row, in double. All chunks except the last have a multiple of kSumLanes elements.
 class RowSum {
  public:
   template <typename C>
@@ -132,11 +132,11 @@ class RowSum {
     }
     for (int j = 0; i < n; ++i, ++j) lanes_[j] += static_cast<double>(x[i]);
   }
-  // Sets e[i] = exp(x[i] - y), i < n, and adds them. `e` may be `x`. Prefetches n elements each
-  // from next[0] and next[1] on.
+  // Sets e[i] = exp(x[i] - y) for i < n and adds the results. `e` may be `x`. Prefetches n elements
+  // each from next[0] and next[1] on.
   template <typename C>
   void AddExponentials(const C* x, C y, int64_t n, const C* const next[2], C* e);
-  // Adds z * (c - (x - y)), where x - y is rounded and the rest is computed in double.
+  // Adds z * (c - (x - y)) for all elements. x - y is rounded; the rest is computed in double.
   template <typename C>
   void AddProducts(const C* x, C y, const C* z, double c, int64_t n) {
     const auto term = [&](int64_t i) {
@@ -161,7 +161,7 @@ class RowSum {
   double lanes_[kSumLanes] = {};
 };
 
-// The loops of softmax_simd.h for any type.
+// The loops of softmax_simd.h for all types.
 template <typename C>
 void SubtractNumber(const C* x, C y, int64_t n, C* out) {
   if constexpr (std::is_same_v<C, float>) {

@@ -6,7 +6,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gradflow/ops/nn/softmax_simd.cc"
 #include "gradflow/ops/common/simd-inl.h"
-// After it.
+// Included after simd-inl.h, which defines the vector types.
 #include "gradflow/ops/common/exp_log-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -24,7 +24,7 @@ HWY_INLINE V<Doubles> WideFloats(const float* x) {
   return hn::PromoteTo(Doubles(), hn::LoadU(FloatsOfDoubles(), x));
 }
 
-// Adds term(i), a vector of doubles, to lanes.
+// Adds the vectors of doubles term(i) to the lanes.
 template <class F>
 HWY_INLINE void AddTerms(int64_t n, double* lanes, const F& term) {
   constexpr int64_t kVectors = kSumLanes / kDoubles;
@@ -40,7 +40,7 @@ HWY_INLINE void AddTerms(int64_t n, double* lanes, const F& term) {
   for (int64_t v = 0; v < kVectors; ++v) hn::StoreU(sums[v], d, lanes + v * kDoubles);
 }
 
-// Sets out[i] to the vector fn(d, i), i < n.
+// Sets the elements of `out` to the vectors fn(d, i), for i < n.
 template <bool kNonTemporal, class F>
 HWY_INLINE void SetFloats(int64_t n, float* out, const F& fn) {
   int64_t i = 0;
@@ -64,7 +64,7 @@ HWY_INLINE void SetFloats(int64_t n, bool non_temporal, float* out, const F& fn)
 
 void MaxLanes(const float* x, int64_t n, float* lanes) {
   constexpr int64_t kVectors = kSumLanes / kFloats;
-  // Steps at a time: one comparison takes longer than it takes to begin the next ones.
+  // The number of independent maxima: a comparison has a long latency, and several can overlap.
   constexpr int64_t kSteps = 4;
   const Full d;
   V<Full> max[kSteps][kVectors];

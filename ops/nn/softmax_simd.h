@@ -1,5 +1,5 @@
-// The inner loops of softmax and cross entropy over rows of float, for the best instruction set of
-// the processor. Results have the same bits on all of them.
+// The inner loops of softmax and cross entropy over rows of floats, compiled for several
+// instruction sets. Results have the same bits with all of them.
 #ifndef GRADFLOW_OPS_NN_SOFTMAX_SIMD_H_
 #define GRADFLOW_OPS_NN_SOFTMAX_SIMD_H_
 
@@ -9,24 +9,24 @@
 
 namespace gradflow {
 
-// The functions of lanes take n / kSumLanes * kSumLanes elements, of which element i goes to lane
-// i modulo kSumLanes.
+// The functions of lanes process the first n / kSumLanes * kSumLanes elements. Element i goes to
+// lane i modulo kSumLanes.
 
-// Sets lanes to their maxima with the elements. NaN does not count.
+// Sets each lane to the maximum of the lane and its elements. Ignores NaN.
 void MaxOfLanes(const float* x, int64_t n, float* lanes);
-// Adds the elements to lanes.
+// Adds the elements to their lanes.
 void AddToLanes(const float* x, int64_t n, double* lanes);
-// Sets e[i] = exp(x[i] - y) for i < n, and adds them to lanes. `e` may be `x`. Prefetches n
-// elements each from next[0] and next[1] on, which may be any addresses: between passes over a row
-// the processor's own prefetcher rests, and would find the next row too late.
+// Sets e[i] = exp(x[i] - y) for i < n, and adds them to their lanes. `e` may be `x`. Prefetches n
+// elements each from next[0] and next[1] on, which may be any addresses. The processor's own
+// prefetcher stops between passes over a row, and would find the next row too late.
 void ExponentialsToLanes(const float* x, float y, int64_t n, const float* const next[2], float* e,
                          double* lanes);
-// Adds z * (c - (x - y)) to lanes, where x - y is a float and the rest is computed in double.
+// Adds z * (c - (x - y)) to the lanes. x - y is a float; the rest is computed in double.
 void AddProductsToLanes(const float* x, float y, const float* z, double c, int64_t n,
                         double* lanes);
 
-// These write n elements. `out` may be `x`; with non-temporal stores, it may be any address too,
-// and hwy::FlushStream() is called on the same thread afterwards.
+// These functions write n elements. `out` may be `x`, and may have any alignment. After
+// non-temporal stores, call hwy::FlushStream() on the same thread.
 
 // out[i] = x[i] - y.
 void SubtractFromFloats(const float* x, float y, int64_t n, float* out);

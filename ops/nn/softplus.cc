@@ -38,7 +38,7 @@ void DoubleLoop(const void* const* x, const int64_t* strides, void* out, int64_t
   ForEachChunk<double, double, 1>(x, strides, out, n, run);
 }
 
-// dy / (1 + e^-x), in the form whose exponential is at most 1.
+// dy / (1 + e^-x), computed with an exponential that is at most 1.
 void DoubleGradLoop(const void* const* x, const int64_t* strides, void* out, int64_t n) {
   ForEachChunk<double, double, 2>(
       x, strides, out, n, [&](const double* const* a, double* result, int64_t count) {

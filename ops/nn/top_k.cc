@@ -1,7 +1,7 @@
 // TopK, TopKV2 and NthElement: order statistics of rows.
 //
-// Elements are ordered by value and, if equal, by index, so that results do not depend on the
-// algorithm. NaN is smaller than any number.
+// Elements are ordered by value, and equal elements by index, so results do not depend on the
+// algorithm. NaN is smaller than all numbers.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -24,17 +24,17 @@
 namespace gradflow::top_k {
 namespace {
 
-// Steps between looks at whether the run is stopped.
+// The number of steps between two checks for a stop of the run.
 constexpr int64_t kStepsPerLook = int64_t{1} << 16;
 
-// Returns whether x is greater than y.
+// Returns true if x is greater than y.
 template <typename C>
 bool IsGreater(C x, C y) {
   return x > y || (y != y && x == x);
 }
 
-// Returns true if any of n elements is greater than y. Without branches, so that the compiler
-// vectorizes.
+// Returns true if any of n elements is greater than y. Has no branches, so that the compiler
+// vectorizes the loop.
 template <typename T, typename C>
 bool AnyIsGreater(const T* x, int64_t n, C y) {
   int any = 0;
@@ -47,8 +47,9 @@ bool AnyIsGreater(const T* x, int64_t n, C y) {
   return any != 0;
 }
 
-// Returns `input` with its last dimension removed or, unless it is negative, replaced by `size`.
-// REQUIRES: the rank is 1 at least
+// Returns `input` without its last dimension or, if `replace` is true, with `size` as its last
+// dimension.
+// REQUIRES: the rank is at least 1
 absl::StatusOr<PartialTensorShape> WithoutLast(const PartialTensorShape& input, bool replace,
                                                int64_t size) {
   DimVector dims(input.dim_sizes().begin(), input.dim_sizes().end() - 1);
@@ -63,7 +64,7 @@ absl::Status CheckRank(const PartialTensorShape& input) {
 
 // ---- TopK ----
 
-// Checks k, which is -1 if unknown, and returns the shape of the outputs. REQUIRES: CheckRank
+// Checks k and returns the shape of the outputs. k is -1 if unknown. REQUIRES: CheckRank
 absl::StatusOr<PartialTensorShape> TopKShape(const PartialTensorShape& input, bool is_known,
                                              int64_t k) {
   if (is_known && k < 0) return errors::InvalidArgument("k must not be negative, but is ", k);
@@ -97,7 +98,7 @@ absl::Status TopKInputShape(ShapeContext& c) {
   return SetTopKShape(c, known, k[0]);
 }
 
-// The order of the outputs, of indices of x: descending values, then ascending indices.
+// The order of the outputs, as an order of indices of x: descending values, then ascending indices.
 template <typename T, typename Index>
 struct Precedes {
   using C = ComputeType<T>;
@@ -110,8 +111,8 @@ struct Precedes {
   const T* x;
 };
 
-// Sets index[k] to the first k of the indices [begin, end), as a heap with the last at its top; to
-// any indices if the run is stopped. REQUIRES: 0 < k <= end - begin
+// Sets index[k] to the first k of the indices [begin, end), as a heap with the last one at its top.
+// If the run is stopped, sets it to any indices. REQUIRES: 0 < k <= end - begin
 template <typename T, typename Index>
 void SelectBlock(const RunContext& run, const T* x, int64_t begin, int64_t end, int64_t k,
                  Index* index) {
@@ -120,7 +121,7 @@ void SelectBlock(const RunContext& run, const T* x, int64_t begin, int64_t end, 
   std::iota(index, index + k, static_cast<Index>(begin));
   std::make_heap(index, index + k, precedes);
   C last = static_cast<C>(x[index[0]]);
-  // Later elements enter the heap if they are greater than its last, which few are.
+  // Later elements enter the heap only if they are greater than its last element. Few are.
   constexpr int64_t kChunk = 64;
   int64_t step = 0;
   for (int64_t chunk = begin + k; chunk < end; chunk += kChunk) {
@@ -137,7 +138,7 @@ void SelectBlock(const RunContext& run, const T* x, int64_t begin, int64_t end, 
   }
 }
 
-// Replaces indices of the heap index[k] by those of `others` that precede them.
+// Replaces indices of the heap index[k] with indices of `others` that precede them.
 template <typename T, typename Index>
 void MergeBlock(const RunContext& run, const T* x, absl::Span<const Index> others, int64_t k,
                 Index* index) {
@@ -152,7 +153,7 @@ void MergeBlock(const RunContext& run, const T* x, absl::Span<const Index> other
   }
 }
 
-// Puts the heap index[k] in order.
+// Sorts the heap index[k].
 template <typename T, typename Index>
 void SortHeap(const RunContext& run, const T* x, int64_t k, Index* index) {
   for (int64_t left = k; left > 1; --left) {
@@ -161,12 +162,12 @@ void SortHeap(const RunContext& run, const T* x, int64_t k, Index* index) {
   }
 }
 
-// Returns the number of blocks of a row whose elements are selected in parallel, by the shape
-// alone.
+// Returns the number of blocks of a row. Blocks are selected in parallel. The number depends only
+// on the shape.
 int64_t NumRowBlocks(int64_t rows, int64_t n, int64_t k) {
   constexpr int64_t kMinBlock = int64_t{1} << 15;
   constexpr int64_t kMaxBlocks = 64;
-  // Each block has a heap of its own, whose first elements are to be few.
+  // Each block has a separate heap, whose candidates should be few compared to the block.
   constexpr int64_t kElementsPerCandidate = 4096;
   const int64_t block =
       std::max(kMinBlock, k < n / kElementsPerCandidate ? kElementsPerCandidate * k : n);
@@ -184,7 +185,7 @@ absl::Status SelectRows(KernelContext& ctx, int64_t rows, int64_t n, int64_t k, 
       10.0 * static_cast<double>(k) * (1 + std::log2(static_cast<double>(k)));
   const int64_t block_elements = n / blocks;
   const double block_nanoseconds = 0.5 * static_cast<double>(block_elements) + sort_nanoseconds;
-  // The candidates of all blocks of a row except the first.
+  // The candidates of all blocks of a row except the first block.
   Tensor candidates;
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(indices->dtype(), {rows, blocks - 1, k}, &candidates));
   Index* const candidate = static_cast<Index*>(candidates.raw_data());
@@ -205,7 +206,7 @@ absl::Status SelectRows(KernelContext& ctx, int64_t rows, int64_t n, int64_t k, 
                   if (blocks == 1) finish(row);
                 }
               });
-  // If the run is stopped, candidates may not be indices.
+  // If the run is stopped, candidates may not be valid indices.
   if (blocks == 1 || ctx.ShouldStop()) return absl::OkStatus();
   ParallelFor(ctx, rows, BlockSizeForCost(static_cast<double>(blocks) * sort_nanoseconds),
               [&](int64_t begin, int64_t end) {
@@ -268,13 +269,13 @@ class TopKKernel final : public OpKernel {
 
  private:
   DataTypeVector types_;
-  // The attribute, if k is not an input.
+  // The attribute k, unless k is an input.
   int64_t k_ = 0;
 };
 
 // ---- NthElement ----
 
-// Checks n, if known, and returns the shape of the output. REQUIRES: CheckRank
+// Checks n if it is known, and returns the shape of the output. REQUIRES: CheckRank
 absl::StatusOr<PartialTensorShape> NthElementShape(const PartialTensorShape& input, bool is_known,
                                                    int64_t n) {
   if (is_known && n < 0) return errors::InvalidArgument("n must not be negative, but is ", n);
@@ -298,14 +299,14 @@ absl::Status NthElementShapeFn(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// Moves the n-th of the elements in their order to x[n]. Partitions long rows itself, as
-// std::nth_element cannot be stopped. If the run is stopped, does anything.
+// Moves the n-th smallest element to x[n]. Partitions long rows itself, because std::nth_element
+// cannot be stopped. If the run is stopped, the order of the elements is unspecified.
 template <typename T>
 void MoveNth(const RunContext& run, T* x, int64_t columns, int64_t n) {
   using C = ComputeType<T>;
   constexpr int64_t kShort = int64_t{1} << 20;
-  // Each partition leaves half of a row on average. Bad luck ends with the worst case of
-  // std::nth_element, which is not quadratic.
+  // On average, a partition halves a row. In the unlikely case that the row stays long,
+  // std::nth_element finishes it; its worst case is not quadratic.
   constexpr int kMaxPartitions = 64;
   const auto less = [](T a, T b) { return IsGreater(static_cast<C>(b), static_cast<C>(a)); };
   int64_t begin = 0;
@@ -314,8 +315,8 @@ void MoveNth(const RunContext& run, T* x, int64_t columns, int64_t n) {
     T pivots[] = {x[begin], x[begin + (end - begin) / 2], x[end - 1]};
     std::sort(std::begin(pivots), std::end(pivots), less);
     const T pivot = pivots[1];
-    // The elements less than the pivot, those equal to it, those not seen yet, and the greater
-    // ones.
+    // The row has four parts: elements less than the pivot, elements equal to it, elements not yet
+    // compared, and greater elements.
     int64_t equal = begin;
     int64_t greater = end;
     for (int64_t at = begin, step = 0; at < greater; ++step) {
@@ -338,21 +339,21 @@ void MoveNth(const RunContext& run, T* x, int64_t columns, int64_t n) {
   std::nth_element(x + begin, x + n, x + end, less);
 }
 
-// Sets *out to the n-th of the elements of a long row in their order. A sample bounds it, and only
-// the elements between the bounds are moved. The blocks depend on the shape alone.
+// Sets *out to the n-th smallest element of a long row. A sample gives bounds for the element, and
+// only the elements between the bounds are moved. Blocks depend only on the shape.
 template <typename T>
 absl::Status SelectNthOfLongRow(KernelContext& ctx, const T* x, int64_t columns, int64_t n,
                                 T* out) {
   using C = ComputeType<T>;
   constexpr int64_t kSamples = 1024;
-  // Four standard deviations of the position of the n-th element in a sample. If it is not between
-  // the bounds, all elements are moved.
+  // Four standard deviations of the position of the n-th element in a sample. All elements are
+  // moved if the element is not between the bounds.
   constexpr int64_t kMargin = 64;
   constexpr int64_t kBlock = int64_t{1} << 15;
   const auto less = [](T a, T b) {
     const C x = static_cast<C>(a);
     const C y = static_cast<C>(b);
-    // Without branches, so that the compiler vectorizes.
+    // Has no branches, so that the compiler vectorizes the loop.
     return static_cast<int>(x < y) | (static_cast<int>(x != x) & static_cast<int>(y == y));
   };
   std::vector<T> sample(kSamples);
@@ -386,7 +387,7 @@ absl::Status SelectNthOfLongRow(KernelContext& ctx, const T* x, int64_t columns,
   Counts total;
   for (Counts& block : counts) {
     total.below += block.below;
-    // From here on, where the elements of the block begin.
+    // From here on, `between` is the position where the block's elements begin.
     const int64_t between = block.between;
     block.between = total.between;
     total.between += between;
@@ -414,7 +415,7 @@ absl::Status SelectNthOfLongRow(KernelContext& ctx, const T* x, int64_t columns,
 
 template <typename T>
 absl::Status SelectNth(KernelContext& ctx, int64_t columns, int64_t n, Tensor* output) {
-  // Long rows are many if all threads have some.
+  // With this many long rows, every thread has some.
   constexpr int64_t kLongRow = int64_t{1} << 17;
   constexpr int64_t kManyRows = 16;
   if (columns >= kLongRow && output->NumElements() < kManyRows) {
@@ -425,7 +426,7 @@ absl::Status SelectNth(KernelContext& ctx, int64_t columns, int64_t n, Tensor* o
     }
     return absl::OkStatus();
   }
-  // Selection moves the elements of a row, so it works on a copy.
+  // Selection reorders the elements of a row, so it works on a copy.
   Tensor scratch;
   GRADFLOW_RETURN_IF_ERROR(
       ctx.AllocateTemp(output->dtype(), {output->NumElements(), columns}, &scratch));
@@ -494,13 +495,13 @@ void Register(Registry& registry) {
       .Shape(TopKAttrShape)
       .Doc(R"(Finds the k greatest elements of each row of the last dimension.
 
-Of equal elements the one with the lower index comes first. NaN is smaller than any number.
+If elements are equal, the element with the lower index comes first. NaN is smaller than any number.
 
 input: A tensor of rank 1 at least, whose last dimension is `k` at least.
 values: The greatest elements of each row; the last dimension is `k`.
-indices: Their indices in the row.
+indices: The indices of these elements in the row.
 k: The number of elements of each row.
-sorted: Elements are in descending order in any case.
+sorted: Has no effect. The elements are always in descending order.
 T: The type of the elements.)");
   registry.Op("TopKV2")
       .Group("nn_ops")
@@ -515,13 +516,13 @@ T: The type of the elements.)");
       .Shape(TopKInputShape)
       .Doc(R"(Finds the k greatest elements of each row of the last dimension.
 
-Of equal elements the one with the lower index comes first. NaN is smaller than any number.
+If elements are equal, the element with the lower index comes first. NaN is smaller than any number.
 
 input: A tensor of rank 1 at least, whose last dimension is `k` at least.
 k: The number of elements of each row, a scalar.
 values: The greatest elements of each row; the last dimension is `k`.
-indices: Their indices in the row.
-sorted: Elements are in descending order in any case.
+indices: The indices of these elements in the row.
+sorted: Has no effect. The elements are always in descending order.
 T: The type of the elements.
 Tk: The type of `k`.
 index_type: The type of the indices. The last dimension of `input` must not exceed it.)");
@@ -540,7 +541,7 @@ NaN is smaller than any number.
 input: A tensor of rank 1 at least, whose last dimension is greater than `n`.
 n: The position in ascending order, from 0; a scalar.
 values: The elements, in the shape of `input` without its last dimension.
-reverse: If true, the position is that in descending order.
+reverse: If true, `n` is the position in descending order.
 T: The type of the elements.)");
   const DataTypeVector types = DataTypesOf(RealTypes());
   registry.Kernel("TopK", MakeKernel<TopKKernel>).Types("T", types);

@@ -1,4 +1,4 @@
-// The slices of a tensor along the axis of a per-channel quantization: [outer, channels, inner].
+// The slices of a tensor [outer, channels, inner] along the axis of a per-channel quantization.
 #ifndef GRADFLOW_OPS_QUANT_CHANNEL_SLICES_H_
 #define GRADFLOW_OPS_QUANT_CHANNEL_SLICES_H_
 
@@ -13,8 +13,8 @@
 
 namespace gradflow {
 
-// Returns INVALID_ARGUMENT unless `axis` is -1, for a quantization without channels, or a dimension
-// of `input`.
+// Returns INVALID_ARGUMENT unless `axis` is -1 (quantization without channels) or a dimension of
+// `input`.
 inline absl::Status CheckChannelAxis(int64_t axis, const PartialTensorShape& input) {
   if (axis < -1 || axis >= kMaxDims || (!input.unknown_rank() && axis >= input.dims())) {
     return errors::InvalidArgument("axis must be -1 or a dimension of input, of shape ",
@@ -23,8 +23,9 @@ inline absl::Status CheckChannelAxis(int64_t axis, const PartialTensorShape& inp
   return absl::OkStatus();
 }
 
-// Returns INVALID_ARGUMENT unless `range`, an argument `name`, is a scalar, or for an axis a vector
-// of the size of that dimension. REQUIRES: CheckChannelAxis(axis, input) is OK
+// Returns INVALID_ARGUMENT unless the argument `name` of shape `range` is a scalar (without an
+// axis) or a vector whose size is dimension `axis` of `input`. REQUIRES: CheckChannelAxis(axis,
+// input) is OK
 inline absl::Status CheckChannelRange(absl::string_view name, const PartialTensorShape& range,
                                       int64_t axis, const PartialTensorShape& input) {
   PartialTensorShape expected = TensorShape();
@@ -48,17 +49,17 @@ class ChannelSlices {
     channels_ = shape.dim_size(static_cast<int>(axis));
     for (int d = static_cast<int>(axis) + 1; d < shape.dims(); ++d) inner_ *= shape.dim_size(d);
     outer_ = size_ / channels_ / inner_;
-    // At most kMaxBlocks, as each has partial results for all channels.
+    // There are at most kMaxBlocks blocks, because each block has partial results for all channels.
     rows_per_block_ =
         std::max({kBlock / (channels_ * inner_), NumBlocks(outer_, kMaxBlocks), int64_t{1}});
     blocks_ = NumBlocks(outer_, rows_per_block_);
   }
 
   int64_t channels() const { return channels_; }
-  // The number of blocks that run concurrently. It depends on the shape alone.
+  // The number of blocks that run concurrently. It depends only on the shape.
   int64_t num_blocks() const { return blocks_; }
 
-  // Calls fn(block, channel, begin, end) for contiguous runs of elements, which cover all.
+  // Calls fn(block, channel, begin, end) for contiguous runs that together cover all elements.
   template <typename F>
   void ForEachRun(const RunContext& run, const F& fn) const {
     if (outer_ == 0) {
@@ -83,7 +84,7 @@ class ChannelSlices {
   int64_t size_;
   int64_t channels_ = 1;
   int64_t inner_ = 1;
-  // 0 without channels.
+  // 0 if there are no channels.
   int64_t outer_ = 0;
   int64_t rows_per_block_ = 1;
   int64_t blocks_ = 0;

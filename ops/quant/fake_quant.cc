@@ -1,10 +1,13 @@
-// Fake quantization: rounds numbers to the levels of an integer type and keeps them as floats, so
-// that a graph sees in training what quantization does to it. Gradients are in
-// fake_quant_gradient.cc.
+// Fake quantization rounds numbers to the levels of an integer type and keeps them as floats, so
+// that training sees the effect of quantization. fake_quant_gradient.cc has the gradients.
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <limits>
+#include <memory>
 #include <utility>
 
+#include "gradflow/core/integer_kernels.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
@@ -22,7 +25,7 @@ namespace {
 using FlatLoop = void (*)(const float* x, float* y, int64_t n, const FakeQuantStep& step,
                           bool non_temporal);
 
-// Computes output 0 from input 0, with one range for all elements.
+// Computes output 0 from input 0. All elements share one range.
 absl::Status QuantizeAll(KernelContext& ctx, const FakeQuantStep& step, FlatLoop loop) {
   Tensor* outputs = nullptr;
   GRADFLOW_RETURN_IF_ERROR(ctx.ForwardInputOrAllocateOutput(0, 0, ctx.input(0).shape(), &outputs));
@@ -44,6 +47,60 @@ absl::Status SetToZero(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
+// ---- Integers ----
+
+// Returns the format of the levels of a range, or says why they are not 8-bit integers.
+absl::StatusOr<IntegerFormat> FormatOf(const FakeQuantLevels& levels, const FakeQuantStep& step,
+                                       float min, float max) {
+  const float highest = levels.highest - levels.lowest;
+  constexpr float kMaxHighest = 255;
+  if (highest > kMaxHighest) return errors::Unimplemented("it rounds to more than 256 levels");
+  if (!(min < max) || !(step.scale >= std::numeric_limits<float>::min()) ||
+      !std::isfinite(step.inverse) || !std::isfinite(step.scale * highest)) {
+    return errors::Unimplemented("its range is [", min, ", ", max, "]");
+  }
+  IntegerFormat format;
+  format.scale = step.scale;
+  format.zero_point = static_cast<int32_t>(step.zero);
+  format.highest = static_cast<int32_t>(highest);
+  return format;
+}
+
+// Checks the ranges, inputs 1 and 2, and returns the formats of all channels.
+absl::StatusOr<QuantizingKernel::Formats> FormatsOfVars(const FakeQuantLevels& levels,
+                                                        absl::Span<const Tensor> inputs) {
+  GRADFLOW_RETURN_IF_ERROR(CheckFakeQuantVars(RunContext(), inputs[1], inputs[2]));
+  QuantizingKernel::Formats result;
+  const absl::Span<const float> min = inputs[1].flat<float>();
+  const absl::Span<const float> max = inputs[2].flat<float>();
+  for (size_t i = 0; i < min.size() && i < max.size(); ++i) {
+    GRADFLOW_ASSIGN_OR_RETURN(const IntegerFormat format,
+                              FormatOf(levels, Nudge(levels, min[i], max[i]), min[i], max[i]));
+    result.formats.push_back(format);
+  }
+  return result;
+}
+
+class QuantizeToIntegers final : public OpKernel {
+ public:
+  QuantizeToIntegers(const FakeQuantStep& step, bool divides) : step_(step), divides_(divides) {}
+  absl::Status Compute(KernelContext& ctx) const override {
+    GRADFLOW_RETURN_IF_ERROR(CheckInputTypes(ctx, {DT_FLOAT}));
+    Tensor* integers = nullptr;
+    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, ctx.input(0).shape(), &integers));
+    const float* const x = ctx.input(0).flat<float>().data();
+    auto* const y = static_cast<uint8_t*>(integers->raw_data());
+    ParallelFor(ctx, integers->NumElements(), kFakeQuantBlock, [&](int64_t begin, int64_t end) {
+      FakeQuantIntegers(x + begin, y + begin, end - begin, step_, divides_);
+    });
+    return absl::OkStatus();
+  }
+
+ private:
+  const FakeQuantStep step_;
+  const bool divides_;
+};
+
 // ---- FakeQuantWithMinMaxArgs ----
 
 absl::Status ArgsShape(ShapeContext& c) {
@@ -53,10 +110,21 @@ absl::Status ArgsShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-class FakeQuantArgs final : public OpKernel {
+class FakeQuantArgs final : public OpKernel, public QuantizingKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) {
+    GRADFLOW_RETURN_IF_ERROR(ReadFakeQuantLevels(construction, &levels_));
     return ReadFakeQuantStep(construction, &step_);
+  }
+  absl::StatusOr<Formats> FormatsOf(absl::Span<const Tensor>) const override {
+    Formats result;
+    GRADFLOW_ASSIGN_OR_RETURN(const IntegerFormat format,
+                              FormatOf(levels_, step_, step_.min, step_.max));
+    result.formats = {format};
+    return result;
+  }
+  std::shared_ptr<const OpKernel> MakeQuantize(absl::Span<const Tensor>) const override {
+    return std::make_shared<QuantizeToIntegers>(step_, /*divides=*/false);
   }
   absl::Status Compute(KernelContext& ctx) const override {
     GRADFLOW_RETURN_IF_ERROR(CheckInputTypes(ctx, {DT_FLOAT}));
@@ -64,6 +132,7 @@ class FakeQuantArgs final : public OpKernel {
   }
 
  private:
+  FakeQuantLevels levels_;
   FakeQuantStep step_;
 };
 
@@ -77,10 +146,19 @@ absl::Status VarsShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-class FakeQuantVars final : public OpKernel {
+class FakeQuantVars final : public OpKernel, public QuantizingKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) {
     return ReadFakeQuantLevels(construction, &levels_);
+  }
+  absl::StatusOr<Formats> FormatsOf(absl::Span<const Tensor> inputs) const override {
+    GRADFLOW_RETURN_IF_ERROR(CheckFakeQuantScalars(inputs[1].shape(), inputs[2].shape()));
+    return FormatsOfVars(levels_, inputs);
+  }
+  std::shared_ptr<const OpKernel> MakeQuantize(absl::Span<const Tensor> inputs) const override {
+    const FakeQuantStep step =
+        Nudge(levels_, inputs[1].flat<float>()[0], inputs[2].flat<float>()[0]);
+    return std::make_shared<QuantizeToIntegers>(step, /*divides=*/true);
   }
   absl::Status Compute(KernelContext& ctx) const override {
     GRADFLOW_RETURN_IF_ERROR(CheckInputTypes(ctx, {DT_FLOAT, DT_FLOAT, DT_FLOAT}));
@@ -109,10 +187,22 @@ absl::Status PerChannelShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-class FakeQuantPerChannel final : public OpKernel {
+class FakeQuantPerChannel final : public OpKernel, public QuantizingKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) {
     return ReadFakeQuantLevels(construction, &levels_);
+  }
+  absl::StatusOr<Formats> FormatsOf(absl::Span<const Tensor> inputs) const override {
+    if (inputs[1].dims() != 1 || inputs[2].shape() != inputs[1].shape()) {
+      return errors::Unimplemented("its ranges have shapes ", inputs[1].shape().DebugString(),
+                                   " and ", inputs[2].shape().DebugString());
+    }
+    return FormatsOfVars(levels_, inputs);
+  }
+  std::shared_ptr<const OpKernel> MakeQuantize(absl::Span<const Tensor> inputs) const override {
+    const FakeQuantStep step =
+        Nudge(levels_, inputs[1].flat<float>()[0], inputs[2].flat<float>()[0]);
+    return std::make_shared<QuantizeToIntegers>(step, /*divides=*/false);
   }
 
   absl::Status Compute(KernelContext& ctx) const override {
@@ -134,7 +224,7 @@ class FakeQuantPerChannel final : public OpKernel {
     const bool non_temporal =
         ShouldUseNonTemporalStores(y, y == x, outputs->TotalBytes(), width * sizeof(float));
     blocks.ForEachTile([&](const RowBlocks::Tile& tile) {
-      // Each tile computes its ranges anew, which costs less than loading them from memory.
+      // Each tile computes its ranges again, which is faster than loading them from memory.
       constexpr int64_t kMax = RowBlocks::kMaxColumns;
       alignas(64) float values[5 * kMax];
       alignas(64) uint32_t keep[kMax];
@@ -173,14 +263,14 @@ void RegisterArgs(Registry& registry) {
 The result is float: the numbers after quantization to q0 ... q1 and dequantization, where
 q0 = 1 if `narrow_range` else 0, and q1 = 2^num_bits - 1.
 
-The range is nudged first, so that zero is one of the levels: with scale = (max - min) / (q1 - q0),
-the integer for zero is q0 - min / scale, clamped to [q0, q1] and rounded (halves away from zero),
-and the range becomes ((q0 - zero) * scale, (q1 - zero) * scale). With 8 bits and without
+The range is nudged first, so that zero is one of the levels. Let scale = (max - min) / (q1 - q0).
+The zero point z is the integer for zero: q0 - min / scale, clamped to [q0, q1] and rounded (halves
+away from zero). The range becomes [(q0 - z) * scale, (q1 - z) * scale]. With 8 bits and without
 `narrow_range`,
 
-    [-1, 1]    becomes [-0.99607849, 1.00392163], with zero at 127 (127.49999237 rounds down)
-    [-6, 6]    becomes [-6.02352953, 5.97647047], with zero at 128
-    [12, 123]  becomes [0, 111], because the range must contain zero
+    [-1, 1]    becomes [-0.99607849, 1.00392163], with z = 127 (127.49999237 rounds down)
+    [-6, 6]    becomes [-6.02352953, 5.97647047], with z = 128
+    [12, 123]  becomes [0, 111], with z = 0, because the range must contain zero
 
 Numbers are clamped to the nudged range and then rounded to its nearest level, halves up. Zero stays
 exactly zero, and a NaN stays NaN.
@@ -190,7 +280,7 @@ outputs: The rounded numbers.
 min: The lower end of the range; finite and less than `max`.
 max: The upper end of the range; finite.
 num_bits: The bits of the integer, 2 to 16.
-narrow_range: If true, leaves out the lowest level, which makes the range symmetric.)");
+narrow_range: If true, leaves out the lowest level. Ranges such as [-6, 6] stay symmetric.)");
   registry.Kernel("FakeQuantWithMinMaxArgs", MakeKernel<FakeQuantArgs>);
 }
 
@@ -212,15 +302,16 @@ without `narrow_range`, [-1, 1] becomes [-0.99607849, 1.00392163], [-6, 6] becom
 formulas. That op multiplies by the inverse of the scale; this op divides by the scale. For a number
 half-way between two levels, the results can differ by one level.
 
-If min = max = 0, all results are zero. If min > max, no number is inside the range. If min = max is
-not zero, the nudged range is {0} and the results are NaN.
+If min = max = 0, all results are zero. If min = max, but not 0, the nudged range is {0} and the
+results are NaN. If min > max, all results are the lower end of the nudged range, except that a NaN
+stays NaN.
 
 inputs: The numbers, of any shape.
 min: A scalar: the lower end of the range; finite.
 max: A scalar: the upper end of the range; finite.
 outputs: The rounded numbers.
 num_bits: The bits of the integer, 2 to 16.
-narrow_range: If true, leaves out the lowest level, which makes the range symmetric.)");
+narrow_range: If true, leaves out the lowest level. Ranges such as [-6, 6] stay symmetric.)");
   registry.Kernel("FakeQuantWithMinMaxVars", MakeKernel<FakeQuantVars>);
 }
 
@@ -241,15 +332,16 @@ The channels are the last dimension. Element [..., c] is rounded over [min[c], m
 levels: with 8 bits and without `narrow_range`, [-1, 1] becomes [-0.99607849, 1.00392163], [-6, 6]
 becomes [-6.02352953, 5.97647047] and [12, 123] becomes [0, 111].
 
-If min = max = 0 for a channel, its results are zero. If min > max, no number is inside its range.
-If min = max is not zero, its nudged range is {0} and its results are NaN.
+If min = max = 0 for a channel, its results are zero. If min = max, but not 0, its nudged range is
+{0} and its results are NaN. If min > max, all its results are the lower end of the nudged range,
+except that a NaN stays NaN.
 
 inputs: The numbers, of at least rank 1.
 min: The lower end of each channel's range; finite.
 max: The upper end of each channel's range; finite.
 outputs: The rounded numbers.
 num_bits: The bits of the integer, 2 to 16.
-narrow_range: If true, leaves out the lowest level, which makes the range symmetric.)");
+narrow_range: If true, leaves out the lowest level. Ranges such as [-6, 6] stay symmetric.)");
   registry.Kernel("FakeQuantWithMinMaxVarsPerChannel", MakeKernel<FakeQuantPerChannel>);
 }
 

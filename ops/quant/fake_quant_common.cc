@@ -43,7 +43,7 @@ absl::Status CheckFakeQuantVars(const RunContext& run, const Tensor& min, const 
     if (finite == static_cast<int64_t>(values.size())) return absl::OkStatus();
     const auto bad = std::find_if_not(values.begin(), values.end(),
                                       [](float value) { return std::isfinite(value); });
-    // Not all were looked at.
+    // Some elements were not checked.
     if (bad == values.end()) return absl::CancelledError("the run has been stopped");
     return errors::InvalidArgument(
         name, tensor.dims() == 0 ? "" : absl::StrCat("[", bad - values.begin(), "]"), " is ", *bad,

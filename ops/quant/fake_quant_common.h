@@ -15,13 +15,13 @@
 
 namespace gradflow {
 
-// The number of elements that an elementwise loop gives to one task.
+// The number of elements of a task of an elementwise loop.
 inline constexpr int64_t kFakeQuantBlock = 32 * 1024;
 
 absl::Status MakeFakeQuantLevels(int64_t num_bits, bool narrow_range, FakeQuantLevels* levels);
-// Checks `min` and `max` as attributes: both finite, and min < max.
+// Checks the attributes `min` and `max`: both must be finite, and min < max.
 absl::Status CheckFakeQuantArgs(float min, float max);
-// Checks `min` and `max` as inputs: all elements finite.
+// Checks the inputs `min` and `max`: all elements must be finite.
 absl::Status CheckFakeQuantVars(const RunContext& run, const Tensor& min, const Tensor& max);
 
 // Reads the attributes num_bits and narrow_range. Source is KernelConstruction or ShapeContext.
@@ -47,18 +47,19 @@ absl::Status ReadFakeQuantStep(const Source& source, FakeQuantStep* step) {
   return absl::OkStatus();
 }
 
-// Returns the distance between the tables of a tile with that many columns, in elements: a multiple
-// of a cache line. At a distance of 4 KiB, all would compete for the same ways of the L1 cache.
+// Returns the distance, in elements, between the tables of a tile with that many columns. It is a
+// multiple of a cache line. Tables 4 KiB apart would compete for the same ways of the L1 cache.
 inline int64_t FakeQuantTableStride(int64_t columns) { return (columns + 15) / 16 * 16; }
 
-// Returns true if the range has not been measured yet. Results are then 0, and gradients pass.
+// Returns true if the range has not been measured yet. Results are then 0, and gradients pass
+// unchanged.
 inline bool IsZeroRange(float min, float max) { return min == 0.0f && max == 0.0f; }
 
 // ---- Shapes ----
 
 absl::Status CheckFakeQuantScalars(const PartialTensorShape& min, const PartialTensorShape& max);
-// Returns the number of channels, which is the last dimension of `inputs` and the size of `min` and
-// `max`; -1 if none of them is known.
+// Returns the number of channels: the last dimension of `inputs` and the size of `min` and `max`.
+// Returns -1 if it is unknown.
 absl::StatusOr<int64_t> FakeQuantChannels(const PartialTensorShape& inputs,
                                           const PartialTensorShape& min,
                                           const PartialTensorShape& max);

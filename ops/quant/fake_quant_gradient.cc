@@ -1,5 +1,6 @@
-// Gradients of the fake-quant ops. The staircase of the forward ops has no useful derivative, so
-// the gradient is that of the clamp to the nudged range ("straight-through estimator").
+// Gradients of the fake-quant ops. The forward ops are step functions without a useful derivative.
+// The gradient is therefore the gradient of a clamp to the nudged range ("straight-through
+// estimator").
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -20,13 +21,14 @@
 namespace gradflow::fake_quant_gradient {
 namespace {
 
-// The inputs of all three ops. The first has min and max as attributes.
+// The inputs of the gradient ops. In FakeQuantWithMinMaxArgsGradient, min and max are attributes.
 constexpr int kGradients = 0;
 constexpr int kInputs = 1;
 constexpr int kMin = 2;
 constexpr int kMax = 3;
 
-// Makes output 0, in place of the gradients or else the inputs if one of them may be overwritten.
+// Allocates output 0. Reuses the buffer of the gradients or the inputs if one of them may be
+// overwritten.
 absl::Status MakeBackprops(KernelContext& ctx, Tensor** backprops) {
   const int from = ctx.input(kGradients).CanBeReused() ? kGradients : kInputs;
   return ctx.ForwardInputOrAllocateOutput(from, 0, ctx.input(kInputs).shape(), backprops);
@@ -186,7 +188,8 @@ class PerChannelGradient final : public OpKernel {
 
     const RowBlocks blocks(ctx.run(), shape.num_elements() / channels, channels);
     const int64_t width = blocks.width();
-    // With few rows the sums are as large as the data, and are best rounded where they are made.
+    // With few rows, the sums are as large as the data, so they are rounded by the task that
+    // computes them.
     const bool one_tile_per_column = blocks.num_blocks() == 1 && blocks.repeats() == 1;
     Tensor sums;
     if (!one_tile_per_column) {
@@ -221,7 +224,7 @@ class PerChannelGradient final : public OpKernel {
     const float* max = nullptr;
     float* dx = nullptr;
     bool non_temporal = false;
-    // [num_blocks][2][width]; null if each column has one tile.
+    // [num_blocks, 2, width]. Null if each column has a single tile.
     double* sums = nullptr;
     float* below = nullptr;
     float* above = nullptr;
@@ -236,7 +239,7 @@ class PerChannelGradient final : public OpKernel {
     return ctx.AllocateOutput(0, shape, &backprops);
   }
 
-  // Rounds the sums of n channels from `channel` on.
+  // Rounds the sums of n channels, starting at `channel`.
   static void SetSums(const Run& run, int64_t channel, int64_t n, const double* below,
                       const double* above) {
     const float* const min = run.min + channel;
@@ -246,7 +249,7 @@ class PerChannelGradient final : public OpKernel {
   }
 
   void ComputeTile(const RowBlocks& blocks, const RowBlocks::Tile& tile, const Run& run) const {
-    // Each tile computes its ranges anew, which costs less than loading them from memory.
+    // Each tile computes its ranges again, which is faster than loading them from memory.
     alignas(64) float values[3 * RowBlocks::kMaxColumns];
     const int64_t stride = FakeQuantTableStride(tile.columns);
     const FakeQuantRanges ranges = {values, values + stride, values + 2 * stride};
@@ -293,7 +296,7 @@ Gradients pass where the input lies in the nudged range, ends included. They are
 elsewhere, and where the input is NaN.
 
 gradients: The gradients of the outputs of `FakeQuantWithMinMaxArgs`.
-inputs: Its inputs, of the same shape.
+inputs: The inputs of that op, of the same shape.
 backprops: gradients * (nudged_min <= inputs <= nudged_max ? 1 : 0).
 min: The attribute of `FakeQuantWithMinMaxArgs`.
 max: The attribute of `FakeQuantWithMinMaxArgs`.
@@ -317,15 +320,15 @@ void RegisterVars(Registry& registry) {
       .Shape(VarsShape)
       .Doc(R"(The gradients of FakeQuantWithMinMaxVars.
 
-They are the gradients of a clamp to the nudged range. That of `inputs` is the gradient where the
-input is inside the range, ends included. That of `min` is the sum of the gradients where the input
-is below the range, and that of `max` where it is above. A NaN input is neither. Each result
-multiplies the other gradients by 0, so an infinite or NaN one makes it NaN. The sums have the same
-bits for any number of threads and on any processor. If min = max = 0, all gradients pass to the
-inputs and the sums are 0.
+They are the gradients of a clamp to the nudged range. `inputs` receives the gradients where the
+input is inside the range, ends included. `min` receives the sum of the gradients where the input is
+below the range, `max` the sum where the input is above the range. A NaN input is neither inside,
+below nor above. For each result, all other gradients are multiplied by 0, so an infinite or NaN
+gradient makes the result NaN. The sums have the same bits for any number of threads and on any
+processor. If min = max = 0, all gradients pass to the inputs and the sums are 0.
 
 gradients: The gradients of the outputs of `FakeQuantWithMinMaxVars`.
-inputs: Its inputs, of the same shape.
+inputs: The inputs of that op, of the same shape.
 min: A scalar: the lower end of the range; finite.
 max: A scalar: the upper end of the range; finite.
 backprops_wrt_input: gradients * (nudged_min <= inputs <= nudged_max ? 1 : 0).
@@ -351,11 +354,11 @@ void RegisterPerChannel(Registry& registry) {
       .Shape(PerChannelShape)
       .Doc(R"(The gradients of FakeQuantWithMinMaxVarsPerChannel.
 
-They are those of `FakeQuantWithMinMaxVars`, for each channel of the last dimension with a range of
-its own. If min = max = 0 for a channel, all its gradients pass to its inputs.
+They are computed as for `FakeQuantWithMinMaxVars`, with a separate range for each channel of the
+last dimension. If min = max = 0 for a channel, all its gradients pass to its inputs.
 
 gradients: The gradients of the outputs of `FakeQuantWithMinMaxVarsPerChannel`.
-inputs: Its inputs, of the same shape, of at least rank 1.
+inputs: The inputs of that op, of the same shape, of at least rank 1.
 min: The lower end of each channel's range; finite.
 max: The upper end of each channel's range; finite.
 backprops_wrt_input: gradients * (nudged_min <= inputs <= nudged_max ? 1 : 0).

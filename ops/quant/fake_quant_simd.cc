@@ -11,7 +11,7 @@ namespace {
 
 // ---- Ranges ----
 
-// 0 in all lanes where the values are finite.
+// Returns 0 in the lanes whose values are finite, otherwise NaN.
 template <class D>
 HWY_INLINE V<D> ZeroIfFinite(D d, const float* values) {
   return hn::LoadU(d, values) * hn::Zero(d);
@@ -36,7 +36,7 @@ HWY_INLINE NudgedRange<D> NudgeRange(D d, const FakeQuantLevels& levels, V<D> mi
   range.scale = Quotient(max - min, steps);
   range.inverse = Quotient(steps, max - min);
   const V<D> zero_point = lowest - Quotient(min, range.scale);
-  // Halves away from zero; what is rounded is not negative.
+  // Rounds halves away from zero. The zero point is not negative.
   const V<D> floor = hn::Floor(zero_point);
   V<D> nudged = floor + hn::IfThenElseZero(zero_point - floor >= half, hn::Set(d, 1.0f));
   nudged = hn::IfThenElse(zero_point > highest, highest, nudged);
@@ -85,7 +85,7 @@ struct RangesMath {
     const V<D> low = hn::LoadU(d, min + i);
     const V<D> high = hn::LoadU(d, max + i);
     const NudgedRange<D> range = NudgeRange(d, levels, low, high);
-    // Everything is inside, and what cannot be (a NaN) passes too.
+    // The range contains all numbers; NaN, which no range contains, passes as well.
     const auto all = IsZeroRange(d, low, high);
     const V<D> infinity = hn::BitCast(d, hn::Set(hn::RebindToUnsigned<D>(), 0x7f800000u));
     hn::StoreU(hn::IfThenElse(all, hn::Neg(infinity), range.min), d, ranges.min + i);
@@ -96,7 +96,7 @@ struct RangesMath {
 
 // ---- Forward ----
 
-// The comparisons are those of std::min and std::max, so that a NaN stays one.
+// The comparisons are the comparisons of std::min and std::max, so that NaN stays NaN.
 template <class D>
 HWY_INLINE V<D> Shift(V<D> x, V<D> min, V<D> max) {
   const V<D> below = hn::IfThenElse(max < x, max, x);
@@ -120,6 +120,26 @@ struct FlatMath {
     const V<D> scale = hn::Set(d, step.scale);
     const V<D> steps = kDivide ? Quotient(shift, scale) : shift * hn::Set(d, step.inverse);
     Put<Float, kNonTemporal>(d, Quantize(d, steps, hn::Set(d, step.zero), scale), y + i);
+  }
+};
+
+template <bool kDivide>
+struct IntegersMath {
+  const float* x;
+  uint8_t* y;
+  FakeQuantStep step;
+
+  template <class D>
+  HWY_INLINE void Run(D d, int64_t i) const {
+    const V<D> value = hn::LoadU(d, x + i);
+    const V<D> zero = hn::Set(d, step.zero);
+    const V<D> shift = Shift<D>(value, hn::Set(d, step.min), hn::Set(d, step.max));
+    const V<D> steps =
+        kDivide ? Quotient(shift, hn::Set(d, step.scale)) : shift * hn::Set(d, step.inverse);
+    V<D> level = hn::Floor(steps - zero + hn::Set(d, 0.5f)) + zero;
+    level = hn::IfThenElse(value == value, level, zero);
+    const hn::Rebind<uint8_t, D> d8;
+    hn::StoreU(hn::DemoteTo(d8, hn::ConvertTo(hn::RebindToSigned<D>(), level)), d8, y + i);
   }
 };
 
@@ -226,7 +246,8 @@ HWY_INLINE void SumToFloat(DD d, const double* sum, const float* min, const floa
 // ---- For each target ----
 
 bool Finite(const float* values, int64_t n) {
-  // Not a sum, whose additions would wait for each other: zeros and NaN, whose bits are collected.
+  // Combines the bits of zeros and NaN. A sum would be slower, because additions wait for each
+  // other.
   const Full d;
   V<Full> bits = hn::Zero(d);
   const int64_t step = kFull;
@@ -276,6 +297,14 @@ void Multiply(const float* x, float* y, int64_t n, const FakeQuantStep& step, bo
   Flat<false>(x, y, n, step, non_temporal);
 }
 
+void Integers(const float* x, uint8_t* y, int64_t n, const FakeQuantStep& step, bool divides) {
+  if (divides) {
+    ForEach(IntegersMath<true>{x, y, step}, n);
+  } else {
+    ForEach(IntegersMath<false>{x, y, step}, n);
+  }
+}
+
 void Rows(const float* x, float* y, int64_t rows, int64_t stride, int64_t columns,
           const FakeQuantColumns& steps, bool non_temporal) {
   if (non_temporal) {
@@ -309,7 +338,8 @@ void GradSums(const float* g, const float* x, float* dx, int64_t n, float min, f
 void GradRows(const float* g, const float* x, float* dx, int64_t rows, int64_t stride,
               int64_t columns, const FakeQuantRanges& ranges, bool non_temporal,
               double* const* sums) {
-  // A copy in registers: stores of sums could change what a pointer points to.
+  // A local copy of the pointers: the compiler would otherwise reload them after each store of a
+  // sum.
   double* const to[] = {sums[0], sums[1]};
   if (non_temporal) {
     ForEachRowTerm<2>(GradRowsMath<true>{g, x, dx, ranges}, rows, stride, columns, to);
@@ -334,6 +364,7 @@ HWY_EXPORT(Columns);
 HWY_EXPORT(Ranges);
 HWY_EXPORT(Divide);
 HWY_EXPORT(Multiply);
+HWY_EXPORT(Integers);
 HWY_EXPORT(Rows);
 HWY_EXPORT(Grad);
 HWY_EXPORT(GradSums);
@@ -374,6 +405,11 @@ void FakeQuantDivide(const float* x, float* y, int64_t n, const FakeQuantStep& s
 void FakeQuantMultiply(const float* x, float* y, int64_t n, const FakeQuantStep& step,
                        bool non_temporal) {
   GRADFLOW_SIMD_DISPATCH(Multiply)(x, y, n, step, non_temporal);
+}
+
+void FakeQuantIntegers(const float* x, uint8_t* y, int64_t n, const FakeQuantStep& step,
+                       bool divides) {
+  GRADFLOW_SIMD_DISPATCH(Integers)(x, y, n, step, divides);
 }
 
 void FakeQuantRows(const float* x, float* y, int64_t rows, int64_t stride, int64_t columns,

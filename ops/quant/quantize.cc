@@ -19,7 +19,7 @@ namespace {
 
 enum class Mode { kMinCombined, kMinFirst, kScaled };
 
-struct Options {
+struct CommonQuantizeOptions {
   Mode mode = Mode::kMinCombined;
   bool narrow_range = false;
   int64_t axis = -1;
@@ -35,32 +35,33 @@ struct Options {
   }
 };
 
-// Returns INVALID_ARGUMENT unless the ranges have one element, or for an axis one for each index.
+// Returns INVALID_ARGUMENT unless the ranges have a single element or, with an axis, an element per
+// index.
 absl::Status CheckRanges(int64_t axis, const PartialTensorShape& input,
                          const PartialTensorShape& min, const PartialTensorShape& max) {
   GRADFLOW_RETURN_IF_ERROR(CheckChannelAxis(axis, input));
   for (const auto& [name, range] : {std::pair("min_range", &min), std::pair("max_range", &max)}) {
-    // Without an axis, any shape of one element is as good as a scalar.
+    // Without an axis, every shape of a single element is accepted.
     if (axis < 0 && CheckOneElement(name, *range).ok()) continue;
     GRADFLOW_RETURN_IF_ERROR(CheckChannelRange(name, *range, axis, input));
   }
   return absl::OkStatus();
 }
 
-// The integers of a quantized type, as floats.
+// The integers of a quantized type, as floating-point numbers.
 template <typename Storage>
 struct Integers {
   static constexpr double kLowest = std::numeric_limits<Storage>::min();
   static constexpr double kHighest = std::numeric_limits<Storage>::max();
-  // MIN_COMBINED adds this to make signed integers nonnegative.
+  // The offset that MIN_COMBINED adds to make signed integers nonnegative.
   static constexpr float kHalfRange =
       std::is_signed_v<Storage> ? static_cast<float>((kHighest - kLowest + 1) / 2) : 0.0f;
-  // MIN_FIRST: the number of integers, and the factor of the range that makes its highest number
-  // the highest integer.
+  // For MIN_FIRST: the number of integers, and the factor that scales the range so that its highest
+  // number becomes the highest integer.
   static constexpr double kSteps = kHighest - kLowest + 1;
   static constexpr double kRangeAdjust = kSteps / (kSteps - 1);
 
-  // NaN becomes the lowest integer.
+  // Clamps to the range of integers. NaN becomes the lowest integer.
   static Storage Saturated(double value) {
     if (value >= kHighest) return std::numeric_limits<Storage>::max();
     return value > kLowest ? static_cast<Storage>(value) : std::numeric_limits<Storage>::min();
@@ -69,13 +70,13 @@ struct Integers {
 
 // ---- QuantizeV2 ----
 
-struct QuantizeOptions : Options {
+struct QuantizeOptions : CommonQuantizeOptions {
   bool half_to_even = false;
   float ensure_minimum_range = 0.01f;
 
   template <typename Source>
   absl::Status Read(const Source& source) {
-    GRADFLOW_RETURN_IF_ERROR(Options::Read(source));
+    GRADFLOW_RETURN_IF_ERROR(CommonQuantizeOptions::Read(source));
     std::string round_mode;
     GRADFLOW_RETURN_IF_ERROR(source.GetAttr("round_mode", &round_mode));
     GRADFLOW_RETURN_IF_ERROR(source.GetAttr("ensure_minimum_range", &ensure_minimum_range));
@@ -85,9 +86,9 @@ struct QuantizeOptions : Options {
   }
 };
 
-// The range of one channel, and the factor from its numbers to integers.
+// The range of one channel, and the factor that converts its numbers to integers.
 struct Range {
-  // The size of the range, in float as TensorFlow's unless that overflows.
+  // The size of the range. Computed in float as in TensorFlow, unless this overflows.
   double size() const {
     const float size = max - min;
     return std::isfinite(size) ? size : static_cast<double>(max) - min;
@@ -98,7 +99,8 @@ struct Range {
   float scale = 0;
 };
 
-// Returns a range that contains 0, is not too small, and in mode SCALED is that of all integers.
+// Returns a range that contains 0 and is not too small. In mode SCALED, the lowest and the highest
+// integer become its bounds.
 template <typename Storage>
 Range MakeRange(const QuantizeOptions& options, float min, float max) {
   using I = Integers<Storage>;
@@ -135,10 +137,10 @@ void Quantize(const QuantizeOptions& options, const Range& range, const float* x
               int64_t n) {
   using I = Integers<Storage>;
   const double first = static_cast<double>(std::round(range.min * range.scale)) - I::kLowest;
-  // The differences from the minimum are doubles if they may overflow floats.
+  // Differences from the minimum are computed in double if they may overflow float.
   const bool is_wide = !std::isfinite(range.max - range.min);
   for (int64_t i = 0; i < n; ++i) {
-    // NaN becomes what 0 does.
+    // NaN is quantized like 0.
     const float value = std::isnan(x[i]) ? 0.0f : x[i];
     if (options.mode == Mode::kMinFirst) {
       y[i] = I::Saturated(static_cast<double>(std::round(value * range.scale)) - first);
@@ -167,7 +169,7 @@ absl::Status QuantizeShape(ShapeContext& c) {
   if (options.axis >= 0) {
     const int64_t channels =
         input.unknown_rank() ? -1 : input.dim_size(static_cast<int>(options.axis));
-    // The bounds of one channel are scalars, as in TensorFlow.
+    // The bounds of a single channel are scalars, as in TensorFlow.
     if (channels < 0) range = PartialTensorShape();
     if (channels >= 0 && channels != 1) range = {channels};
   }
@@ -186,7 +188,7 @@ class QuantizeKernel final : public OpKernel {
     GRADFLOW_RETURN_IF_ERROR(
         CheckRanges(options_.axis, input.shape(), ctx.input(1).shape(), ctx.input(2).shape()));
     const ChannelSlices slices(input.shape(), options_.axis);
-    // The bounds of one channel are scalars, as in TensorFlow.
+    // The bounds of a single channel are scalars, as in TensorFlow.
     TensorShape range_shape;
     if (options_.axis >= 0 && input.dim_size(static_cast<int>(options_.axis)) != 1) {
       range_shape.AddDim(input.dim_size(static_cast<int>(options_.axis)));
@@ -224,14 +226,14 @@ class QuantizeKernel final : public OpKernel {
 // ---- Dequantize ----
 
 // Converts an integer q to (q + before) * scale + after.
-struct Affine {
+struct IntegerAffine {
   float before = 0;
   float scale = 0;
   float after = 0;
 };
 
 template <typename Storage>
-Affine MakeAffine(const Options& options, float min, float max) {
+IntegerAffine MakeAffine(const CommonQuantizeOptions& options, float min, float max) {
   using I = Integers<Storage>;
   switch (options.mode) {
     case Mode::kMinCombined:
@@ -251,7 +253,7 @@ Affine MakeAffine(const Options& options, float min, float max) {
 }
 
 absl::Status DequantizeShape(ShapeContext& c) {
-  Options options;
+  CommonQuantizeOptions options;
   GRADFLOW_RETURN_IF_ERROR(options.Read(c));
   GRADFLOW_RETURN_IF_ERROR(CheckRanges(options.axis, c.input(0), c.input(1), c.input(2)));
   c.set_output(0, c.input(0));
@@ -269,7 +271,7 @@ class DequantizeKernel final : public OpKernel {
         CheckRanges(options_.axis, input.shape(), ctx.input(1).shape(), ctx.input(2).shape()));
     Tensor* output = nullptr;
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, input.shape(), &output));
-    std::vector<Affine> affines;
+    std::vector<IntegerAffine> affines;
     for (int64_t c = 0; c < ctx.input(1).NumElements(); ++c) {
       affines.push_back(MakeAffine<Storage>(options_, ctx.input(1).flat<float>()(c),
                                             ctx.input(2).flat<float>()(c)));
@@ -287,7 +289,7 @@ class DequantizeKernel final : public OpKernel {
   }
 
  private:
-  Options options_;
+  CommonQuantizeOptions options_;
 };
 
 }  // namespace
@@ -310,23 +312,25 @@ void Register(Registry& registry) {
       .Shape(QuantizeShape)
       .Doc(R"(Quantizes numbers to integers.
 
-The range is extended to contain 0. Numbers outside of it become its lowest or highest integer, and
-NaN becomes the integer of 0.
+The range is extended to contain 0. Numbers outside of the range become the lowest or the highest
+integer, and NaN becomes the integer of 0.
 
 input: The numbers.
-min_range: The least number of the range: a scalar, or a vector with one for each index of `axis`.
+min_range: The least number of the range: a scalar, or a vector with an element for each index of
+  `axis`.
 max_range: The greatest number of the range, of the same shape.
 output: The integers.
-output_min: The least number that was used: a scalar, or a vector with one for each index of `axis`
-  if there are several.
-output_max: The greatest number that was used, of the same shape.
+output_min: The least number of the range that was used: a scalar, or a vector with an element for
+  each index of `axis` if there are several.
+output_max: The greatest number of the range that was used, of the same shape.
 T: The type of the integers.
-mode: "MIN_COMBINED" maps the range to all integers, linearly. "MIN_FIRST" does so with a zero that
-  is an integer. "SCALED" multiplies, and 0 becomes 0.
+mode: "MIN_COMBINED" maps the range to all integers, linearly. "MIN_FIRST" does the same, but
+  rounds so that 0 is exactly an integer. "SCALED" multiplies by a factor, so 0 becomes 0.
 round_mode: The rounding of halves; "HALF_TO_EVEN" requires the mode "SCALED".
 narrow_range: Does not use the lowest integer, in the mode "SCALED".
-axis: The dimension whose indices have a range each; -1 for one range.
-ensure_minimum_range: The least size of the range, relative to the greater of 1 and its bounds.)");
+axis: The dimension that has a separate range for each index; -1 for a single range.
+ensure_minimum_range: The least size of the range, relative to the largest of 1, |min_range| and
+  |max_range|.)");
 
   registry.Op("Dequantize")
       .Group("array_ops")
@@ -343,13 +347,14 @@ ensure_minimum_range: The least size of the range, relative to the greater of 1 
       .Doc(R"(Dequantizes integers.
 
 input: The integers.
-min_range: The least number of the range: a scalar, or a vector with one for each index of `axis`.
+min_range: The least number of the range: a scalar, or a vector with an element for each index of
+  `axis`.
 max_range: The greatest number of the range, of the same shape.
 output: The numbers.
 T: The type of the integers.
 mode: The mode of `QuantizeV2`.
 narrow_range: See `QuantizeV2`.
-axis: The dimension whose indices have a range each; -1 for one range.
+axis: The dimension that has a separate range for each index; -1 for a single range.
 dtype: The type of the numbers.)");
 
   ForEachType(QuantizedTypes(), [&](auto tag) {

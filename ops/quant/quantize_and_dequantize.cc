@@ -1,24 +1,30 @@
-// QuantizeAndDequantize with V2 to V4, and QuantizeAndDequantizeV4Grad.
+// QuantizeAndDequantize, its versions V2 to V4, and QuantizeAndDequantizeV4Grad.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "gradflow/core/integer_kernels.h"
 #include "gradflow/core/op_kernel.h"
+#include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/elementwise.h"
+#include "gradflow/ops/common/input_checks.h"
 #include "gradflow/ops/quant/channel_slices.h"
 
 namespace gradflow::quantize_and_dequantize {
 namespace {
 
-// Versions 2 to 4 have the inputs input, input_min and input_max; version 3 also num_bits, which is
-// an attribute of the others. Version 1 has all of them as attributes.
+// Versions 2 to 4 have the inputs input, input_min and input_max. In version 3, num_bits is also an
+// input; in the other versions it is an attribute. In version 1, everything except input is an
+// attribute.
 struct Options {
   bool is_signed = true;
   bool range_given = false;
@@ -26,7 +32,7 @@ struct Options {
   bool half_up = false;
   int64_t num_bits = 8;
   int64_t axis = -1;
-  // The range of version 1.
+  // The range, which is an attribute of version 1.
   float min = 0;
   float max = 0;
 
@@ -58,8 +64,8 @@ struct Options {
   }
 };
 
-// Returns INVALID_ARGUMENT unless the ranges, inputs `first` and `first` + 1, have the shapes of
-// `axis`. Shape is PartialTensorShape or TensorShape.
+// Returns INVALID_ARGUMENT unless `min` and `max` have the shape that `axis` requires. Shape is
+// PartialTensorShape or TensorShape.
 template <typename Shape>
 absl::Status CheckRanges(const Options& options, const Shape& input, const Shape& min,
                          const Shape& max) {
@@ -88,8 +94,8 @@ absl::Status Shape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// The quantization of one channel: clamps to [min, max] if `clamps`, then multiplies, rounds and
-// multiplies.
+// The quantization of one channel: clamps to [min, max] if `clamps` is true, multiplies, rounds and
+// multiplies again.
 template <typename C>
 struct Scale {
   C min = 0;
@@ -98,7 +104,7 @@ struct Scale {
   C inverse = 0;
 };
 
-// Returns the greatest scale that maps [min, max] into the quantized numbers and 0 to 0.
+// Returns the largest scale that maps [min, max] into the quantized integers and 0 to 0.
 template <typename C>
 Scale<C> MakeScale(const Options& options, C min, C max) {
   const int64_t ones = int64_t{1} << (options.num_bits - (options.is_signed ? 1 : 0));
@@ -116,17 +122,79 @@ Scale<C> MakeScale(const Options& options, C min, C max) {
     scale = {0, max, from_max, max / hi};
     scale.min = lo * scale.inverse;
   }
-  // Otherwise the only integer is 0, as of one signed bit.
+  // Otherwise 0 is the only integer to use, such as with a single signed bit, and all results are
+  // 0.
   return scale;
 }
 
+// Rounds like QuantizeAndDequantizeKernel and keeps the integers, as bytes.
+class QuantizeToBytes final : public OpKernel {
+ public:
+  QuantizeToBytes(const Scale<float>& scale, bool half_up, int32_t zero_point)
+      : scale_(scale), half_up_(half_up), zero_point_(static_cast<float>(zero_point)) {}
+
+  absl::Status Compute(KernelContext& ctx) const override {
+    GRADFLOW_RETURN_IF_ERROR(CheckInputTypes(ctx, {DT_FLOAT}));
+    Tensor* output = nullptr;
+    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, ctx.input(0).shape(), &output));
+    const auto* const from = static_cast<const float*>(ctx.input(0).raw_data());
+    auto* const to = static_cast<uint8_t*>(output->raw_data());
+    ParallelFor(ctx, output->NumElements(), BlockSizeForCost(2), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const float x = std::isnan(from[i]) ? 0 : std::clamp(from[i], scale_.min, scale_.max);
+        const float scaled = x * scale_.scale;
+        const float rounded = half_up_ ? std::floor(scaled + 0.5f) : std::nearbyint(scaled);
+        to[i] = static_cast<uint8_t>(rounded + zero_point_);
+      }
+    });
+    return absl::OkStatus();
+  }
+
+ private:
+  const Scale<float> scale_;
+  const bool half_up_;
+  const float zero_point_;
+};
+
 template <typename T, int Version>
-class QuantizeAndDequantizeKernel final : public OpKernel {
+class QuantizeAndDequantizeKernel final : public OpKernel, public QuantizingKernel {
   using C = ComputeType<T>;
 
  public:
   absl::Status Init(const KernelConstruction& construction) {
     return options_.Read(construction, Version);
+  }
+
+  absl::StatusOr<Formats> FormatsOf(absl::Span<const Tensor> inputs) const override {
+    constexpr int64_t kMaxBits = 8;
+    GRADFLOW_ASSIGN_OR_RETURN(const Options options, OptionsOf(inputs));
+    if (!std::is_same_v<T, float>) return errors::Unimplemented("its type is not float");
+    if (!options.range_given) return errors::Unimplemented("its range is not constant");
+    if (options.num_bits > kMaxBits)
+      return errors::Unimplemented("it rounds to more than 256 levels");
+    Formats result;
+    result.axis = static_cast<int>(options.axis);
+    for (const auto& [min, max] : RangesOf(options, inputs)) {
+      const Scale<float> scale = MakeScale<float>(options, min, max);
+      if (!(min <= max) || !(scale.inverse >= std::numeric_limits<float>::min()) ||
+          !std::isfinite(scale.scale) || !std::isfinite(scale.min) || !std::isfinite(scale.max)) {
+        return errors::Unimplemented("its range is [", min, ", ", max, "]");
+      }
+      IntegerFormat format;
+      format.scale = scale.inverse;
+      format.zero_point = ZeroPoint(options);
+      format.highest =
+          (1 << options.num_bits) - (options.is_signed && options.narrow_range ? 2 : 1);
+      result.formats.push_back(format);
+    }
+    return result;
+  }
+
+  std::shared_ptr<const OpKernel> MakeQuantize(absl::Span<const Tensor> inputs) const override {
+    const Options options = OptionsOf(inputs).value();
+    const auto [min, max] = RangesOf(options, inputs)[0];
+    return std::make_shared<QuantizeToBytes>(MakeScale<float>(options, min, max), options.half_up,
+                                             ZeroPoint(options));
   }
 
   absl::Status Compute(KernelContext& ctx) const override {
@@ -170,6 +238,36 @@ class QuantizeAndDequantizeKernel final : public OpKernel {
   }
 
  private:
+  // Returns the options, with num_bits from the inputs in version 3.
+  absl::StatusOr<Options> OptionsOf(absl::Span<const Tensor> inputs) const {
+    Options options = options_;
+    if constexpr (Version == 3) {
+      if (inputs[3].dtype() != DT_INT32 || inputs[3].dims() != 0) {
+        return errors::Unimplemented("num_bits is not a scalar");
+      }
+      options.num_bits = inputs[3].scalar<int32_t>()();
+      GRADFLOW_RETURN_IF_ERROR(options.CheckBits());
+    }
+    return options;
+  }
+  // Returns the given ranges.
+  static std::vector<std::pair<float, float>> RangesOf(const Options& options,
+                                                       absl::Span<const Tensor> inputs) {
+    if constexpr (Version > 1 && std::is_same_v<T, float>) {
+      std::vector<std::pair<float, float>> ranges;
+      const absl::Span<const float> min = inputs[1].flat<float>();
+      const absl::Span<const float> max = inputs[2].flat<float>();
+      for (size_t c = 0; c < min.size() && c < max.size(); ++c) ranges.emplace_back(min[c], max[c]);
+      return ranges;
+    } else {
+      return {{options.min, options.max}};
+    }
+  }
+  static int32_t ZeroPoint(const Options& options) {
+    if (!options.is_signed) return 0;
+    return (1 << (options.num_bits - 1)) - (options.narrow_range ? 1 : 0);
+  }
+
   static absl::Status GivenRanges(const KernelContext& ctx, const Options& options,
                                   std::vector<Scale<C>>* scales) {
     for (size_t c = 0; c < scales->size(); ++c) {
@@ -189,7 +287,7 @@ class QuantizeAndDequantizeKernel final : public OpKernel {
     return absl::OkStatus();
   }
 
-  // Finds the least and the greatest element of each channel, which are not NaN.
+  // Finds the smallest and the largest element of each channel, ignoring NaN.
   static absl::Status FoundRanges(KernelContext& ctx, const ChannelSlices& slices,
                                   const Tensor& input, std::vector<Scale<C>>* scales) {
     const int64_t channels = slices.channels();
@@ -220,7 +318,7 @@ class QuantizeAndDequantizeKernel final : public OpKernel {
         min = std::min(min, ranges[(block * channels + c) * 2]);
         max = std::max(max, ranges[(block * channels + c) * 2 + 1]);
       }
-      // All are NaN.
+      // All elements are NaN.
       if (min > max) min = max = 0;
       (*scales)[c].min = min;
       (*scales)[c].max = max;
@@ -282,7 +380,7 @@ class GradKernel final : public OpKernel {
       const C high = static_cast<C>(max[channel]);
       for (int64_t i = begin; i < end; ++i) {
         const C value = static_cast<C>(x[i]);
-        // A product, so that infinite and NaN gradients outside of the range give NaN.
+        // Multiplies, so that infinite and NaN gradients outside of the range give NaN.
         const C mask = value >= low && value <= high ? C(1) : C(0);
         dx[i] = static_cast<T>(static_cast<C>(dy[i]) * mask);
       }
@@ -301,13 +399,13 @@ number is clamped to the range (if given), scaled, rounded and scaled back. 0 st
 
 input: The numbers.)";
 constexpr char kRangeInputs[] = R"(
-input_min: The least number of the range, if `range_given`: a scalar, or a vector with one for each
-  index of `axis`.
+input_min: The least number of the range, if `range_given`: a scalar, or a vector with an element
+  for each index of `axis`.
 input_max: The greatest number of the range, of the same shape.)";
 constexpr char kCommon[] = R"(
 output: The numbers after quantization.
 signed_input: Quantizes to signed integers.
-range_given: Takes the range from the arguments. Otherwise it is that of the numbers.
+range_given: If true, the arguments give the range. Otherwise it is the range of the numbers.
 T: The type of the numbers.)";
 constexpr char kNumBits[] = R"(
 num_bits: The number of bits of the integers: at most 61 if they are signed, otherwise 62.)";
@@ -315,14 +413,14 @@ constexpr char kRoundMode[] = R"(
 round_mode: "HALF_TO_EVEN" rounds halves to even integers, "HALF_UP" rounds them up.)";
 constexpr char kAxis[] = R"(
 narrow_range: Does not use the lowest signed integer, so that the range is symmetric.
-axis: The dimension whose indices have a range each; -1 for one range.)";
+axis: The dimension that has a separate range for each index; -1 for a single range.)";
 
 }  // namespace
 
 void Register(Registry& registry) {
   registry.Op("QuantizeAndDequantize")
       .Group("array_ops")
-      .HandWritten()  // TensorFlow has no class for it either.
+      .HandWritten()  // TensorFlow has no class for this op.
       .Input("input: T")
       .Output("output: T")
       .Attr("signed_input: bool = true")
@@ -367,7 +465,7 @@ input_max: The greatest number of the range, if `range_given`.)",
       .Attr("axis: int = -1")
       .Shape(Shape<3>)
       .Doc(absl::StrCat(kSummary, kRangeInputs, R"(
-num_bits: A scalar: the number of bits of the integers, at most 61 if they are signed, otherwise 62.)",
+num_bits: A scalar: the number of bits of the integers; at most 61 if they are signed, else 62.)",
                         kCommon, kAxis));
   registry.Op("QuantizeAndDequantizeV4Grad")
       .Group("array_ops")
@@ -381,17 +479,18 @@ num_bits: A scalar: the number of bits of the integers, at most 61 if they are s
       .Attr("T: {bfloat16, half, float, double}")
       .Attr("axis: int = -1")
       .Shape(GradShape)
-      .Doc(R"(Returns the gradients of `QuantizeAndDequantizeV4`, as if it did not round.
+      .Doc(R"(Returns the gradients of `QuantizeAndDequantizeV4`, as if that op did not round.
 
 gradients: The gradient of the result.
 input: The numbers.
-input_min: The least number of the range: a scalar, or a vector with one for each index of `axis`.
+input_min: The least number of the range: a scalar, or a vector with an element for each index of
+  `axis`.
 input_max: The greatest number of the range, of the same shape.
-input_backprop: The gradient of the numbers: that of the result within the range, and 0 outside.
+input_backprop: The gradient of the numbers: `gradients` within the range, and 0 outside.
 input_min_backprop: Zeros.
 input_max_backprop: Zeros.
 T: The type of the numbers.
-axis: The dimension whose indices have a range each; -1 for one range.)");
+axis: The dimension that has a separate range for each index; -1 for a single range.)");
   ForEachType(FloatingTypes(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const struct {

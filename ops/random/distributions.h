@@ -1,6 +1,6 @@
-// Distributions of random numbers: functions of the numbers of a Philox stream. Integers and
-// uniform numbers have TensorFlow's bits, normal numbers differ by the rounding of log, sin and
-// cos.
+// Distributions of random numbers, as functions of the numbers of a Philox stream. Integers and
+// uniform numbers have the same bits as in TensorFlow. Normal numbers differ in the rounding of
+// log, sin and cos.
 #ifndef GRADFLOW_OPS_RANDOM_DISTRIBUTIONS_H_
 #define GRADFLOW_OPS_RANDOM_DISTRIBUTIONS_H_
 
@@ -15,10 +15,10 @@
 
 namespace gradflow {
 
-// Random bits below a mantissa make a number in [1, 2).
+// Makes numbers in [0, 1): random mantissa bits give a number in [1, 2); then 1 is subtracted.
 template <typename T>
 struct UnitNumbers {
-  // Elements made of the four numbers of a counter.
+  // The number of elements made from the four numbers of a counter.
   static constexpr int kPerCounter = 4;
   // Returns a number in [0, 1).
   static T Make(uint32_t bits) {
@@ -43,14 +43,14 @@ struct UnitNumbers<double> {
   }
 };
 
-// The method of Box and Muller makes two normal numbers of two numbers in [0, 1).
+// The Box-Muller method makes two normal numbers from two numbers in [0, 1).
 
-// Returns the angle, in radians. Rounds the product once, as TensorFlow does.
+// Returns the angle in radians. Rounds the product once, as TensorFlow does.
 template <typename F>
 F Angle(F u) {
   return static_cast<F>(6.283185307179586476925286766559 * double{u});
 }
-// Keeps the logarithm finite.
+// Returns at least 1e-7, which keeps the logarithm finite.
 template <typename F>
 F LeastRadius(F u) {
   return std::max(u, F(1.0e-7));
@@ -62,7 +62,7 @@ std::array<F, 2> NormalPair(F radius, F angle) {
   return {std::sin(phi) * r, std::cos(phi) * r};
 }
 
-// Distributions for FillGroups(): a group of kGroup elements is made of one counter.
+// Distributions for FillGroups(). One counter makes a group of kGroup elements.
 template <typename T>
 struct Uniform {
   using Element = T;
@@ -98,7 +98,7 @@ struct StandardNormal {
   }
 };
 
-// All bits of an unsigned integer are random.
+// Unsigned integers with random bits.
 template <typename T>
 struct FullInteger {
   using Element = T;
@@ -113,7 +113,8 @@ struct FullInteger {
   }
 };
 
-// Integers in [low, low + size), computed modulo 2^n, so that signed types have the same bits.
+// Integers in [low, low + size), computed modulo 2^n, so that signed and unsigned types have the
+// same bits.
 template <typename T>
 struct IntegerRange {
   using Element = T;
@@ -128,7 +129,7 @@ struct IntegerRange {
   }
 };
 
-// Normal numbers whose magnitude is less than 2. A group reads as many numbers as it needs.
+// Normal numbers with a magnitude of less than 2. A group reads as many numbers as it needs.
 template <typename T>
 struct TruncatedNormal {
   using Element = T;

@@ -1,4 +1,4 @@
-// Multinomial and StatelessMultinomial: classes drawn by unnormalized log-probabilities.
+// Multinomial and StatelessMultinomial: draw classes with unnormalized log-probabilities.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -17,10 +17,10 @@
 namespace gradflow::multinomial {
 namespace {
 
-// Steps between looks at whether the run is stopped.
+// The number of steps between checks for a stop of the run.
 constexpr int64_t kStepsPerLook = int64_t{1} << 16;
 
-// Stores the running sums of the probabilities of a row, unnormalized. Logits that are not finite
+// Stores the running sums of the unnormalized probabilities of a row. Logits that are not finite
 // have probability 0. Subtracting the largest logit keeps the exponentials finite.
 template <typename T>
 void RunningSums(const RunContext& run, const T* logits, int64_t classes, double* sums) {
@@ -38,7 +38,8 @@ void RunningSums(const RunContext& run, const T* logits, int64_t classes, double
   }
 }
 
-// Makes row `row` of the samples. The numbers of a row follow those of the row before it.
+// Draws row `row` of the samples. The random numbers of a row follow the numbers of the previous
+// row.
 template <typename Index>
 void DrawRow(const RunContext& run, const Philox& stream, const double* sums, int64_t classes,
              int64_t row, int64_t samples, Index* output) {
@@ -113,7 +114,7 @@ class Multinomial final : public OpKernel {
 
   absl::Status Compute(KernelContext& ctx) const override {
     GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, SamplesShape(ctx));
-    // A sample takes two numbers. TensorFlow reserves for multiples of four samples.
+    // A sample takes two numbers. Like TensorFlow, reserves numbers for a multiple of four samples.
     const uint64_t padded = 2 * ((static_cast<uint64_t>(shape.dim_size(1)) + 3) / 4 * 4);
     const bool empty = shape.num_elements() == 0;
     const uint64_t rows = empty ? 0 : static_cast<uint64_t>(shape.dim_size(0));

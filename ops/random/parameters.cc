@@ -39,10 +39,10 @@ absl::StatusOr<TensorShape> BatchShape(const KernelContext& ctx, const TensorSha
   }
   const int outer = shape.dims() - batches.dims();
   if (outer < 0 || shape.dim_sizes().subspan(outer) != batches.dim_sizes()) {
-    return errors::InvalidArgument("shape must end with that of the parameters, but they are ",
+    return errors::InvalidArgument("shape must end with the shape of the parameters, but they are ",
                                    shape.DebugString(), " and ", batches.DebugString());
   }
-  // The product of the outer dimensions may overflow if another is 0.
+  // The product of the outer dimensions may overflow if another dimension is 0.
   *samples = shape.num_elements() == 0 ? 0 : shape.num_elements() / batches.num_elements();
   return batches;
 }

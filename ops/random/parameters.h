@@ -1,5 +1,4 @@
-// Parameters of distributions, for ops whose samples have one distribution for each element of the
-// parameters.
+// Parameters of distributions, for ops that draw samples for each element of their parameters.
 #ifndef GRADFLOW_OPS_RANDOM_PARAMETERS_H_
 #define GRADFLOW_OPS_RANDOM_PARAMETERS_H_
 
@@ -21,10 +20,10 @@ namespace gradflow {
 
 class KernelContext;
 
-// The types of parameters and samples that are no random bits.
+// The types of the parameters and of the samples.
 using SampleTypes = TypeList<half, float, double, int32_t, int64_t>;
 
-// Reads doubles in [0, 1), the second of a counter's pair first.
+// Reads doubles in [0, 1). Of the two doubles of a counter, the second comes first.
 class UniformReader {
  public:
   explicit UniformReader(const Philox& stream) : stream_(stream) {}
@@ -42,12 +41,13 @@ class UniformReader {
   int left_ = 0;
 };
 
-// Returns a sample as type T. Integers are clamped; NaN and infinity become 0, as in TensorFlow.
+// Returns a sample as type T. Integers are clamped. NaN and infinity become integer 0, as in
+// TensorFlow.
 template <typename T>
 T SampleAs(double x) {
   if constexpr (std::is_integral_v<T>) {
     if (!(x - x == 0)) return 0;
-    // 2^63 does not fit.
+    // 2^63 does not fit int64.
     if (x >= static_cast<double>(std::numeric_limits<T>::max())) {
       return std::numeric_limits<T>::max();
     }
@@ -57,11 +57,11 @@ T SampleAs(double x) {
   }
 }
 
-// The elements of a parameter by batch: by index in the broadcast shape of all parameters.
+// The elements of a parameter by batch, an index in the broadcast shape of all parameters.
 class Parameter {
  public:
-  // Borrows the elements. REQUIRES: `tensor` has one of SampleTypes, and its shape broadcasts to
-  // `batches`
+  // Does not copy the elements. REQUIRES: `tensor` has one of SampleTypes, and its shape broadcasts
+  // to `batches`
   Parameter(const Tensor& tensor, const TensorShape& batches);
   double operator[](int64_t batch) const { return read_(data_, IndexOf(batch)); }
 
@@ -75,8 +75,8 @@ class Parameter {
   absl::InlinedVector<int64_t, 4> strides_;
 };
 
-// Returns the broadcast shape of inputs [begin, end), with which `shape` must end: those before are
-// the samples. Stores the number of samples of each element.
+// Returns the broadcast shape of inputs [begin, end). `shape` must end with this shape; its
+// preceding dimensions are the samples. Sets *samples to the number of samples of each element.
 absl::StatusOr<TensorShape> BatchShape(const KernelContext& ctx, const TensorShape& shape,
                                        int begin, int end, int64_t* samples);
 

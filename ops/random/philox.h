@@ -1,6 +1,6 @@
 // Philox 4x32-10, the counter-based generator of Salmon, Moraes, Dror and Shaw: "Parallel random
-// numbers: as easy as 1, 2, 3" (SC 2011). A key and a counter of 128 bits make four numbers of 32
-// bits, so any position of a stream can be computed on its own.
+// numbers: as easy as 1, 2, 3" (SC 2011). A key and a 128-bit counter determine four 32-bit
+// numbers, so each position of a stream can be computed independently.
 #ifndef GRADFLOW_OPS_RANDOM_PHILOX_H_
 #define GRADFLOW_OPS_RANDOM_PHILOX_H_
 
@@ -13,27 +13,27 @@ namespace gradflow {
 
 class Philox {
  public:
-  // Four consecutive numbers: the numbers of one counter.
+  // The four numbers of one counter.
   using Numbers = std::array<uint32_t, 4>;
 
   Philox() = default;
-  // The stream of `key` from the counter whose low and high halves are given.
+  // The stream of `key`, starting at the counter with these low and high halves.
   Philox(uint64_t key, uint64_t counter_low, uint64_t counter_high)
       : key_(key), low_(counter_low), high_(counter_high) {}
 
-  // Returns the generator `counters` later in the stream.
+  // Returns the generator that is `counters` counters ahead.
   Philox Ahead(uint64_t counters) const {
     const uint64_t low = low_ + counters;
     return Philox(key_, low, high_ + (low < counters));
   }
 
-  // Stores the numbers of the next `n` counters and moves behind them.
+  // Stores the numbers of the next `n` counters and advances past them.
   void Next(int64_t n, Numbers* numbers) {
     static_assert(sizeof(Numbers) == 4 * sizeof(uint32_t));
     PhiloxNumbers(key_, low_, high_, n, numbers->data());
     *this = Ahead(n);
   }
-  // Returns the numbers of the counter and moves to the next one.
+  // Returns the numbers of the current counter and advances to the next counter.
   Numbers Next() {
     Numbers x = {Low(low_), High(low_), Low(high_), High(high_)};
     uint32_t key0 = Low(key_);
@@ -60,7 +60,7 @@ class Philox {
   uint64_t high_ = 0;
 };
 
-// Reads a stream number by number.
+// Reads a stream one number at a time.
 class PhiloxReader {
  public:
   explicit PhiloxReader(const Philox& stream) : stream_(stream) {}

@@ -11,10 +11,10 @@ namespace HWY_NAMESPACE {
 using Words = hn::ScalableTag<uint32_t>;
 using Word = V<Words>;
 
-// Sets the high and low halves of the products of the lanes of `x` and `factor`.
+// Sets *high and *low to the halves of the products of the lanes of `x` and `factor`.
 HWY_INLINE void Multiply(Word x, Word factor, Word* high, Word* low) {
 #if HWY_TARGET == HWY_SCALAR
-  // It has no vectors that hold a wider element.
+  // The scalar target has no vectors of wider elements.
   const uint64_t product = uint64_t{x.raw} * factor.raw;
   *low = Word(static_cast<uint32_t>(product));
   *high = Word(static_cast<uint32_t>(product >> 32));
@@ -44,7 +44,7 @@ void NumbersLoop(uint64_t key, uint64_t low, uint64_t high, int64_t n, uint32_t*
     if (low32 <= UINT32_MAX - kLanes) {
       low += kLanes;
     } else {
-      // The counters carry.
+      // The lowest 32 bits of the counters overflow.
       for (int64_t i = 0; i < kLanes; ++i) {
         counters[0][i] = static_cast<uint32_t>(low);
         counters[1][i] = static_cast<uint32_t>(low >> 32);

@@ -6,8 +6,8 @@
 
 namespace gradflow {
 
-// Stores the four numbers of each of `n` consecutive counters, the first of which has the halves
-// `low` and `high`: those of Philox(key, low, high).Next() called n times.
+// Stores the four numbers of each of `n` consecutive counters. `low` and `high` are the halves of
+// the first counter. Gives the same numbers as n calls of Philox(key, low, high).Next().
 void PhiloxNumbers(uint64_t key, uint64_t low, uint64_t high, int64_t n, uint32_t* numbers);
 
 }  // namespace gradflow

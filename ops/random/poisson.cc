@@ -15,12 +15,12 @@
 namespace gradflow::poisson {
 namespace {
 
-// Attempts of the method for large rates. One succeeds with a probability of 0.75 at least, unless
-// the numbers are too large for their type.
+// The maximum number of attempts of the method for large rates. An attempt succeeds with a
+// probability of at least 0.75, unless the numbers are too large for their type.
 constexpr int kAttempts = 1000;
 
-// Counts how many numbers in [0, 1) can be multiplied before the product is at most exp(-rate):
-// Knuth, The Art of Computer Programming, volume 2.
+// Counts how many numbers in [0, 1) can be multiplied before the product is at most exp(-rate)
+// (Knuth, The Art of Computer Programming, volume 2).
 double DrawSmall(double rate, UniformReader* uniform) {
   const double limit = std::exp(-rate);
   double product = 1;
@@ -30,9 +30,9 @@ double DrawSmall(double rate, UniformReader* uniform) {
   }
 }
 
-// The transformed rejection method: Hoermann, "The transformed rejection method for generating
-// Poisson random variables" (Insurance: Mathematics and Economics 12, 1993), for rates of 10 and
-// more. The names are those of the paper.
+// Hoermann, "The transformed rejection method for generating Poisson random variables" (Insurance:
+// Mathematics and Economics 12, 1993). For rates of at least 10. Variables are named as in the
+// paper.
 double DrawLarge(double rate, double max, UniformReader* uniform) {
   const double log_rate = std::log(rate);
   const double b = 0.931 + 2.53 * std::sqrt(rate);
@@ -54,15 +54,15 @@ double DrawLarge(double rate, double max, UniformReader* uniform) {
   return rate < max ? std::floor(rate) : max;
 }
 
-// A number is the same whatever others are drawn: each has counters of its own.
+// Draws a number. Each number has its own counters, so it does not depend on other numbers.
 double Draw(double rate, double max, const Philox& stream) {
   if (std::isnan(rate) || (std::isinf(rate) && rate > 0)) return rate;
   UniformReader uniform(stream);
   return rate < 10 ? DrawSmall(rate, &uniform) : DrawLarge(rate, max, &uniform);
 }
 
-// Fills the output with `samples` numbers for each rate, which is the inner dimension. The stream
-// has all numbers of a rate one after another.
+// Fills the output with `samples` numbers for each rate. Rates are the inner dimension of the
+// output, but the stream has all numbers of a rate in sequence.
 absl::Status FillPoisson(KernelContext& ctx, const Philox& stream, int input, Tensor* output) {
   const Tensor& rates = ctx.input(input);
   if (output->NumElements() == 0) return absl::OkStatus();
@@ -161,9 +161,9 @@ void Register(Registry& registry) {
       .Doc(R"(Returns numbers that have a Poisson distribution. RandomPoissonV2 replaces it.
 
 shape: A vector: the shape of the samples of each element of `rate`.
-rate: A tensor of rates, the means of the distributions. Negative ones count as 0. The numbers of NaN
-  and infinity are the same.
-output: The samples, with shape `shape` and then that of `rate`.
+rate: A tensor of rates, the means of the distributions. Negative rates count as 0. The samples of
+  the rates NaN and infinity are NaN and infinity.
+output: The samples. The shape is `shape` followed by the shape of `rate`.
 seed: With `seed2`, selects the stream of numbers, which each run continues. If both are zero, the
   system selects one.
 seed2: The second half of the seed.
@@ -186,9 +186,10 @@ dtype: The type of `rate` and the numbers.)");
       .Doc(R"(Returns numbers that have a Poisson distribution.
 
 shape: A vector: the shape of the samples of each element of `rate`.
-rate: A tensor of rates, the means of the distributions. Negative ones count as 0. The numbers of NaN
-  and infinity are the same, or integers 0.
-output: The samples, with shape `shape` and then that of `rate`. None exceeds the type.
+rate: A tensor of rates, the means of the distributions. Negative rates count as 0. The samples of
+  the rates NaN and infinity are NaN and infinity, or 0 as integers.
+output: The samples. The shape is `shape` followed by the shape of `rate`. No sample exceeds the
+  type.
 seed: With `seed2`, selects the stream of numbers, which each run continues. If both are zero, the
   system selects one.
 seed2: The second half of the seed.
@@ -210,11 +211,11 @@ dtype: The type of the numbers.)");
       .Shape(StatelessPoissonShape)
       .Doc(R"(Returns numbers that have a Poisson distribution, by a seed.
 
-shape: A vector: the shape of the result, which ends with that of `lam`.
+shape: A vector: the shape of the result, which ends with the shape of `lam`.
 seed: Two numbers. Equal seeds make equal numbers.
-lam: A tensor of rates, the means of the distributions. Negative ones count as 0. The numbers of NaN
-  and infinity are the same, or integers 0.
-output: The samples. None exceeds the type.
+lam: A tensor of rates, the means of the distributions. Negative rates count as 0. The samples of
+  the rates NaN and infinity are NaN and infinity, or 0 as integers.
+output: The samples. No sample exceeds the type.
 Rtype: The type of `lam`.
 dtype: The type of the numbers.
 T: The type of `shape`.

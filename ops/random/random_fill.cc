@@ -1,5 +1,5 @@
-// Tensors of independent numbers: uniform, normal, truncated normal and integers. Each distribution
-// has up to three ops, which differ in the source of their stream.
+// Tensors of independent random numbers: uniform, normal, truncated normal and integers. Each
+// distribution has up to four ops, which differ in the source of their stream.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/parallel.h"
@@ -14,14 +15,15 @@
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/elementary_simd.h"
 #include "gradflow/ops/random/distributions.h"
+#include "gradflow/ops/random/generator_state.h"
 #include "gradflow/ops/random/philox.h"
 #include "gradflow/ops/random/streams.h"
 
 namespace gradflow::random_fill {
 namespace {
 
-// Fills the elements with groups of `distribution`. Group k depends on its place in the stream
-// alone.
+// Fills the elements with groups of `distribution`. Group k depends only on its position in the
+// stream.
 template <typename D>
 void FillGroups(const RunContext& run, const Philox& stream, const D& distribution,
                 typename D::Element* elements, int64_t size) {
@@ -31,7 +33,7 @@ void FillGroups(const RunContext& run, const Philox& stream, const D& distributi
       run, groups, BlockSizeForCost(kGroup * D::kNanoseconds), [&](int64_t begin, int64_t end) {
         if constexpr (std::is_invocable_v<const D&, PhiloxReader*>) {
           for (int64_t g = begin; g < end; ++g) {
-            // The numbers of a group begin at a fixed place, however many the others needed.
+            // A group begins at a fixed position, regardless of how many numbers other groups need.
             PhiloxReader reader(stream.Ahead(uint64_t{kGroup * kCountersPerOutput / 4} * g));
             const auto group = distribution(&reader);
             std::copy_n(group.begin(), std::min<int64_t>(kGroup, size - g * kGroup),
@@ -59,7 +61,7 @@ void FillWith(const RunContext& run, const Philox& stream, Tensor* output) {
   FillGroups(run, stream, D<T>(), static_cast<T*>(output->raw_data()), output->NumElements());
 }
 
-// The numbers of StandardNormal<T>, many at a time: the functions are those of elementary_simd.h.
+// Makes many numbers of StandardNormal<T> at a time, with the functions of elementary_simd.h.
 template <typename T>
 void FillNormals(const RunContext& run, const Philox& stream, Tensor* output) {
   using F = std::conditional_t<std::is_same_v<T, double>, double, float>;
@@ -162,6 +164,29 @@ class FillKernel final : public OpKernel {
   StatefulStream state_;
 };
 
+// Inputs `i` and i + 1 are the bounds of a range.
+absl::Status CheckRangeTypes(const KernelContext& ctx, int i) {
+  GRADFLOW_RETURN_IF_ERROR(ctx.CheckScalar(i, "minval"));
+  GRADFLOW_RETURN_IF_ERROR(ctx.CheckScalar(i + 1, "maxval"));
+  const DataType dtype = ctx.expected_output_dtype(0);
+  if (ctx.input_dtype(i) == dtype && ctx.input_dtype(i + 1) == dtype) return absl::OkStatus();
+  return errors::InvalidArgument("minval and maxval must be ", DataTypeString(dtype));
+}
+
+absl::Status CheckRange(const KernelContext& ctx, int i) {
+  GRADFLOW_RETURN_IF_ERROR(CheckRangeTypes(ctx, i));
+  absl::Status status;
+  DispatchType(TypeList<int32_t, int64_t, uint32_t, uint64_t>(), ctx.input_dtype(i), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T low = ctx.input(i).scalar<T>()();
+    const T high = ctx.input(i + 1).scalar<T>()();
+    if (low < high) return;
+    status = errors::InvalidArgument("minval must be less than maxval, but they are ", low, " and ",
+                                     high);
+  });
+  return status;
+}
+
 template <Source S>
 class RangeKernel final : public OpKernel {
  public:
@@ -172,39 +197,124 @@ class RangeKernel final : public OpKernel {
   absl::Status Compute(KernelContext& ctx) const override {
     constexpr int kMin = NumSourceInputs(S);
     GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, ReadShape(ctx));
-    GRADFLOW_RETURN_IF_ERROR(ctx.CheckScalar(kMin, "minval"));
-    GRADFLOW_RETURN_IF_ERROR(ctx.CheckScalar(kMin + 1, "maxval"));
+    GRADFLOW_RETURN_IF_ERROR(CheckRangeTypes(ctx, kMin));
     const DataType dtype = ctx.expected_output_dtype(0);
-    if (ctx.input_dtype(kMin) != dtype || ctx.input_dtype(kMin + 1) != dtype) {
-      return errors::InvalidArgument("minval and maxval must be ", DataTypeString(dtype));
-    }
     Tensor* output = nullptr;
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &output));
     GRADFLOW_ASSIGN_OR_RETURN(const Philox stream, StreamOf(S, ctx, state_, output->NumElements()));
-    // The range of an empty tensor may be empty, as in TensorFlow.
+    // If the output is empty, [minval, maxval) may be empty, as in TensorFlow.
     if (output->NumElements() == 0) return absl::OkStatus();
-    absl::Status status;
+    GRADFLOW_RETURN_IF_ERROR(CheckRange(ctx, kMin));
     DispatchType(TypeList<int32_t, int64_t, uint32_t, uint64_t>(), dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
       const T low = ctx.input(kMin).scalar<T>()();
       const T high = ctx.input(kMin + 1).scalar<T>()();
-      if (low >= high) {
-        status = errors::InvalidArgument("minval must be less than maxval, but they are ", low,
-                                         " and ", high);
-        return;
-      }
       using U = std::make_unsigned_t<T>;
       const IntegerRange<U> range = {static_cast<U>(low),
                                      static_cast<U>(static_cast<U>(high) - static_cast<U>(low))};
       FillGroups(ctx.run(), stream, range, static_cast<U*>(output->raw_data()),
                  output->NumElements());
     });
-    return status;
+    return absl::OkStatus();
   }
 
  private:
   StatefulStream state_;
 };
+
+// The number of inputs before the inputs of the range: (resource, algorithm, shape).
+constexpr int kGeneratorInputs = 3;
+
+// A kernel whose stream is the state of a generator in a variable. It takes a key and a counter
+// from the variable, and passes them to the kernel K, whose source is Source::kKey.
+template <typename K, bool HasRange>
+class GeneratorKernel final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) { return kernel_.Init(construction); }
+
+  absl::Status Compute(KernelContext& ctx) const override {
+    GRADFLOW_ASSIGN_OR_RETURN(const int64_t algorithm, ctx.ScalarInt(1, "algorithm"));
+    GRADFLOW_RETURN_IF_ERROR(CheckGeneratorAlgorithm(algorithm));
+    GRADFLOW_RETURN_IF_ERROR(ctx.CheckVector(2, "shape"));
+    GRADFLOW_ASSIGN_OR_RETURN(const DimVector dims, ctx.Ints(2, "shape"));
+    const absl::StatusOr<TensorShape> shape = TensorShape::Make(dims);
+    if (!shape.ok()) return errors::Prefix("shape: ", shape.status());
+    // The state is as before if the call is not valid.
+    if (HasRange) GRADFLOW_RETURN_IF_ERROR(CheckRange(ctx, kGeneratorInputs));
+    Tensor key(DT_UINT64, {1});
+    Tensor counter(DT_UINT64, {2});
+    if (!key.IsInitialized() || !counter.IsInitialized()) {
+      return errors::ResourceExhausted("out of memory for the key of a random generator");
+    }
+    GRADFLOW_ASSIGN_OR_RETURN(
+        const KeyAndCounter state,
+        AdvanceGenerator(ctx, 0, static_cast<uint64_t>(shape->num_elements())));
+    key.flat<uint64_t>()(0) = state.key;
+    counter.flat<uint64_t>()(0) = state.counter[0];
+    counter.flat<uint64_t>()(1) = state.counter[1];
+    absl::InlinedVector<Tensor, 6> inputs;
+    inputs.emplace_back(Tensor::Borrow(), ctx.input(2));
+    inputs.push_back(std::move(key));
+    inputs.push_back(std::move(counter));
+    inputs.push_back(Tensor(static_cast<int32_t>(algorithm)));
+    for (int i = kGeneratorInputs; i < ctx.num_inputs(); ++i) {
+      inputs.emplace_back(Tensor::Borrow(), ctx.input(i));
+    }
+    KernelContext inner = ctx.WithInputs(absl::MakeSpan(inputs));
+    return kernel_.Compute(inner);
+  }
+
+ private:
+  K kernel_;
+};
+
+template <bool HasRange>
+absl::Status GeneratorShape(ShapeContext& c) {
+  GRADFLOW_RETURN_IF_ERROR(c.CheckRank(1, 0));
+  for (int i = kGeneratorInputs; HasRange && i < c.num_inputs(); ++i) {
+    GRADFLOW_RETURN_IF_ERROR(c.CheckRank(i, 0));
+  }
+  GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape, c.ShapeFromInput(2));
+  c.set_output(0, std::move(shape));
+  return absl::OkStatus();
+}
+
+template <typename K, bool HasRange>
+void RegisterGenerator(Registry& registry, const char* name, absl::string_view summary,
+                       absl::string_view default_type, DataTypeVector types) {
+  std::string doc = absl::StrCat(
+      "Returns ", summary, ", from a random generator.\n\n",
+      "resource: A variable with the state of the generator: the low and the high half of its "
+      "counter, and\n  its key. The op advances it.\n"
+      "algorithm: The algorithm, a scalar: 1 is Philox, 3 lets the device choose, and the CPU "
+      "chooses\n  Philox.\n"
+      "shape: A vector: the shape of the result.\n");
+  {
+    // Registers the op before its kernels.
+    Registry::OpRegistrar op = registry.Op(name);
+    op.Group("random_ops")
+        .HandWritten()
+        .Input("resource: resource")
+        .Input("algorithm: int64")
+        .Input("shape: shape_dtype");
+    if (HasRange) {
+      op.Input("minval: dtype").Input("maxval: dtype");
+      absl::StrAppend(&doc,
+                      "minval: A scalar: the least value.\n"
+                      "maxval: A scalar: one more than the largest value.\n");
+    }
+    op.Output("output: dtype")
+        .Attr(absl::StrCat("dtype: type = ", default_type))
+        .Attr("shape_dtype: type = DT_INT64")
+        .Stateful()
+        .Shape(GeneratorShape<HasRange>)
+        .Doc(absl::StrCat(doc,
+                          "output: The random numbers.\n"
+                          "dtype: The type of the result.\n"
+                          "shape_dtype: The type of `shape`."));
+  }
+  registry.Kernel(name, MakeKernel<GeneratorKernel<K, HasRange>>).Types("dtype", std::move(types));
+}
 
 template <Source S, bool HasRange>
 absl::Status FillShape(ShapeContext& c) {
@@ -222,20 +332,20 @@ absl::Status FillShape(ShapeContext& c) {
 struct Definition {
   const char* name;
   const char* summary;
-  // The attributes of the output's type and the shape's type, and their allowed values.
+  // The attributes for the output type and the shape type, and their allowed values.
   const char* dtype;
   const char* dtypes;
   const char* shape_type;
   const char* shape_types = "{int32, int64}";
   const char* seed_types = "{int32, int64} = DT_INT64";
-  // A second name of the wrapper class.
+  // Another name of the wrapper class.
   const char* alias = nullptr;
 };
 
 template <Source S, bool HasRange>
 void RegisterOp(Registry& registry, const Definition& d) {
   std::string doc = absl::StrCat("Returns ", d.summary, ".\n\n");
-  Registry::OpBuilder op = registry.Op(d.name);
+  Registry::OpRegistrar op = registry.Op(d.name);
   op.Group(S == Source::kState  ? "random_ops"
            : S == Source::kSeed ? "stateless_random_ops"
                                 : "stateless_random_ops_v2")
@@ -255,7 +365,7 @@ void RegisterOp(Registry& registry, const Definition& d) {
         "key: A vector of one number: the key of Philox.\n"
         "counter: A vector: its first two numbers are the counter of Philox, low half "
         "first.\n"
-        "alg: The algorithm: 1 is Philox, 3 lets the device choose, which is Philox.\n");
+        "alg: The algorithm: 1 is Philox, 3 lets the device choose, and the CPU chooses Philox.\n");
   }
   if (HasRange) {
     op.Input(absl::StrCat("minval: ", d.dtype)).Input(absl::StrCat("maxval: ", d.dtype));
@@ -360,6 +470,22 @@ void Register(Registry& registry) {
   key.name = "StatelessRandomUniformIntV2";
   key.dtypes = "{int32, int64, uint32, uint64}";
   RegisterRange<Source::kKey>(registry, key);
+
+  const DataTypeVector floats = {DT_HALF, DT_BFLOAT16, DT_FLOAT, DT_DOUBLE};
+  RegisterGenerator<FillKernel<Source::kKey, FloatingFill<Uniform>>, false>(
+      registry, "StatefulUniform", "numbers that are uniform in [0, 1)", "DT_FLOAT", floats);
+  RegisterGenerator<FillKernel<Source::kKey, NormalFill>, false>(
+      registry, "StatefulStandardNormalV2", "normal numbers of mean 0 and standard deviation 1",
+      "DT_FLOAT", floats);
+  RegisterGenerator<FillKernel<Source::kKey, FloatingFill<TruncatedNormal>>, false>(
+      registry, "StatefulTruncatedNormal",
+      "normal numbers of mean 0 and standard deviation 1 whose magnitude is less than 2",
+      "DT_FLOAT", floats);
+  RegisterGenerator<FillKernel<Source::kKey, IntegerFill>, false>(
+      registry, "StatefulUniformFullInt", "integers whose bits are all random", "DT_UINT64",
+      {DT_INT32, DT_INT64, DT_UINT32, DT_UINT64});
+  RegisterGenerator<RangeKernel<Source::kKey>, true>(
+      registry, "StatefulUniformInt", "integers of a range", "DT_INT64", {DT_INT32, DT_INT64});
 }
 
 }  // namespace gradflow::random_fill

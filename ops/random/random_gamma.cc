@@ -15,7 +15,7 @@
 namespace gradflow::random_gamma {
 namespace {
 
-// Reads pairs of numbers of a distribution, the second of a pair first.
+// Reads pairs of numbers of a distribution. The second number of a pair comes first.
 template <typename D>
 class PairReader {
  public:
@@ -32,15 +32,16 @@ class PairReader {
   int left_ = 0;
 };
 
-// Returns a gamma number of shape `alpha` and scale 1, by the method of Marsaglia and Tsang: "A
-// simple method for generating gamma variables" (ACM TOMS 26, 2000). For a negative alpha a
-// number without a meaning, as in TensorFlow, or NaN.
-// An attempt succeeds with a probability of at least 0.9, also if alpha is NaN.
+// Returns a gamma number with shape `alpha` and scale 1. Uses the method of Marsaglia and Tsang: "A
+// simple method for generating gamma variables" (ACM TOMS 26, 2000). The result for a negative
+// alpha is meaningless, as in TensorFlow, or NaN. An attempt succeeds with a probability of at
+// least 0.9, even if alpha is NaN.
 double Draw(double alpha, Philox generator) {
   PairReader<StandardNormal<double>> normal;
   PairReader<Uniform<double>> uniform;
   if (alpha == 1) return -std::log1p(-uniform.Next(&generator));
-  // The method needs a shape of at least 1. A smaller one is drawn as alpha + 1 and scaled.
+  // The method needs a shape of at least 1. For a smaller alpha, draws with alpha + 1 and scales
+  // the result.
   const bool scaled = alpha < 1;
   const double d = alpha + (scaled ? 2.0 / 3 : -1.0 / 3);
   const double c = 1.0 / 3 / std::sqrt(d);
@@ -50,7 +51,7 @@ double Draw(double alpha, Philox generator) {
     if (root <= 0) continue;
     const double v = root * root * root;
     const double u = uniform.Next(&generator);
-    // The first condition implies the second, nearly, and is cheaper.
+    // The first condition is cheaper and nearly implies the second.
     const bool accepted =
         u < 1 - 0.0331 * (x * x) * (x * x) || std::log(u) < 0.5 * x * x + d * (1 - v + std::log(v));
     if (!accepted) continue;
@@ -58,8 +59,8 @@ double Draw(double alpha, Philox generator) {
   }
 }
 
-// Fills the output with `samples` numbers for each alpha, which is the inner dimension. The stream
-// has all numbers of an alpha one after another.
+// Fills the output with `samples` numbers for each alpha. Alphas are the inner dimension of the
+// output, but the stream has all numbers of an alpha in sequence.
 template <typename T>
 void Fill(const KernelContext& ctx, const Philox& stream, const Tensor& alphas, int64_t samples,
           Tensor* output) {
@@ -122,7 +123,7 @@ absl::Status StatelessGamma(KernelContext& ctx) {
   const TensorShape& alpha = ctx.input(kAlpha).shape();
   const int outer = shape.dims() - alpha.dims();
   if (outer < 0 || shape.dim_sizes().subspan(outer) != alpha.dim_sizes()) {
-    return errors::InvalidArgument("shape must end with that of alpha, but they are ",
+    return errors::InvalidArgument("shape must end with the shape of alpha, but they are ",
                                    shape.DebugString(), " and ", alpha.DebugString());
   }
   Tensor* output = nullptr;
@@ -168,9 +169,9 @@ void Register(Registry& registry) {
       .Doc(R"(Returns numbers that have a gamma distribution.
 
 shape: A vector: the shape of the samples of each element of `alpha`.
-alpha: A tensor of shape parameters. The scale is 1. Negative ones have
-  no meaning; below -2/3 they make NaN.
-output: The samples, with shape `shape` and then that of `alpha`.
+alpha: A tensor of shape parameters. The scale is 1. The samples for negative parameters have no
+  meaning, and are NaN below -2/3.
+output: The samples. The shape is `shape` followed by the shape of `alpha`.
 seed: With `seed2`, selects the stream of numbers, which each run continues. If both are zero, the
   system selects one.
 seed2: The second half of the seed.
@@ -190,10 +191,10 @@ T: The type of `alpha`.)");
       .Shape(StatelessGammaShape<Source::kSeed>)
       .Doc(R"(Returns numbers that have a gamma distribution, by a seed.
 
-shape: A vector: the shape of the result, which ends with that of `alpha`.
+shape: A vector: the shape of the result, which ends with the shape of `alpha`.
 seed: Two numbers. Equal seeds make equal numbers.
-alpha: A tensor of shape parameters. The scale is 1. Negative ones have
-  no meaning; below -2/3 they make NaN.
+alpha: A tensor of shape parameters. The scale is 1. The samples for negative parameters have no
+  meaning, and are NaN below -2/3.
 output: The samples.
 dtype: The type of `alpha`.
 T: The type of `shape`.
@@ -213,12 +214,12 @@ Tseed: The type of `seed`.)");
       .Shape(StatelessGammaShape<Source::kKey>)
       .Doc(R"(Returns numbers that have a gamma distribution, by a key and a counter.
 
-shape: A vector: the shape of the result, which ends with that of `alpha`.
+shape: A vector: the shape of the result, which ends with the shape of `alpha`.
 key: A vector of one number: the key of Philox.
 counter: A vector: its first two numbers are the counter of Philox, low half first.
-alg: The algorithm: 1 is Philox, 3 lets the device choose, which is Philox.
-alpha: A tensor of shape parameters. The scale is 1. Negative ones have
-  no meaning; below -2/3 they make NaN.
+alg: The algorithm: 1 is Philox, 3 lets the device choose, and the CPU chooses Philox.
+alpha: A tensor of shape parameters. The scale is 1. The samples for negative parameters have no
+  meaning, and are NaN below -2/3.
 output: The samples.
 dtype: The type of `alpha`.
 shape_dtype: The type of `shape`.)");

@@ -1,4 +1,4 @@
-// The keys, counters and algorithms that stateless ops of the second version take.
+// Ops that return the keys, counters and algorithms of version 2 stateless ops.
 #include <cstdint>
 
 #include "gradflow/core/op_kernel.h"
@@ -10,7 +10,7 @@
 namespace gradflow::random_key {
 namespace {
 
-// Philox, the only algorithm of the CPU.
+// Philox is the only algorithm of the CPU.
 constexpr int32_t kAlgorithm = 1;
 
 absl::Status KeyShape(ShapeContext& c) {

@@ -1,4 +1,4 @@
-// RandomShuffle and StatelessShuffle: a random order of the rows of a tensor.
+// RandomShuffle and StatelessShuffle: put the rows of a tensor in random order.
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
@@ -16,13 +16,13 @@
 namespace gradflow::random_shuffle {
 namespace {
 
-// Numbers of 32 bits choose among the rows.
+// Rows are chosen with 32-bit numbers.
 constexpr int64_t kMaxRows = int64_t{1} << 32;
-// Steps between looks at whether the run is stopped.
+// The number of steps between checks for a stop of the run.
 constexpr int64_t kStepsPerLook = int64_t{1} << 16;
 
-// Stores the order that the stream chooses, as the method of Fisher and Yates does; any order if
-// the run is stopped.
+// Sets `order` to the order that the stream chooses with the Fisher-Yates method. The order is
+// unspecified if the run is stopped.
 void Shuffle(const RunContext& run, const Philox& stream, int64_t* order, int64_t size) {
   std::iota(order, order + size, int64_t{0});
   PhiloxReader reader(stream);
@@ -42,7 +42,7 @@ absl::Status CheckRows(const Tensor& value) {
                                  value.dim_size(0));
 }
 
-// Makes output 0 the rows of `value` in the order of `stream`.
+// Sets output 0 to the rows of `value` in the order that `stream` chooses.
 absl::Status ShuffleRows(KernelContext& ctx, const Philox& stream) {
   const Tensor value = ctx.input(0);
   const int64_t rows = value.dim_size(0);
@@ -79,7 +79,7 @@ class RandomShuffle final : public OpKernel {
       ctx.set_output(0, value);
       return absl::OkStatus();
     }
-    // All rows but one take a number. The next run starts at the next counter.
+    // Every row except one takes a number. The next run starts at the next counter.
     return ShuffleRows(ctx, state_.Reserve((value.dim_size(0) - 1 + 3) / 4));
   }
 
@@ -117,13 +117,13 @@ void Register(Registry& registry) {
       .Shape(UnchangedShape)
       .Doc(R"(Returns a tensor with its first dimension in random order.
 
-value: A tensor. A scalar stays as it is.
+value: A tensor. A scalar does not change.
 output: The rows of `value`, each once.
 seed: With `seed2`, selects the stream of orders, which each run continues. If both are zero, the
   system selects one.
 seed2: The second half of the seed.
 T: The type of `value`.)");
-  registry.Kernel("RandomShuffle", MakeKernel<RandomShuffle>);
+  registry.Kernel("RandomShuffle", MakeKernel<RandomShuffle>).Types("T", AllDataTypes());
 
   registry.Op("StatelessShuffle")
       .Group("stateless_random_ops_v2")
@@ -136,13 +136,14 @@ T: The type of `value`.)");
       .Shape(StatelessShuffleShape)
       .Doc(R"(Returns a tensor with its first dimension in the order that a key selects.
 
-value: A tensor. A scalar stays as it is.
+value: A tensor. A scalar does not change.
 key: A vector of one number: the key of Philox.
 counter: A vector: its first two numbers are the counter of Philox, low half first.
-alg: The algorithm: 1 is Philox, 3 lets the device choose, which is Philox.
+alg: The algorithm: 1 is Philox, 3 lets the device choose, and the CPU chooses Philox.
 output: The rows of `value`, each once.
 T: The type of `value`.)");
-  registry.Kernel("StatelessShuffle", MakeFunctionKernel<StatelessShuffle>);
+  registry.Kernel("StatelessShuffle", MakeFunctionKernel<StatelessShuffle>)
+      .Types("T", AllDataTypes());
 }
 
 }  // namespace gradflow::random_shuffle

@@ -7,10 +7,10 @@
 namespace gradflow {
 namespace {
 
-// The algorithms of TensorFlow's `alg` inputs. The CPU has Philox only.
+// The values of TensorFlow's `alg` inputs. The CPU supports only Philox.
 constexpr int32_t kPhilox = 1;
 constexpr int32_t kAutomatic = 3;
-// The elements of a counter that Philox uses.
+// The number of elements of a counter that Philox uses.
 constexpr int kCounterSize = 2;
 
 uint64_t Word(uint32_t low, uint32_t high) { return uint64_t{high} << 32 | low; }
@@ -55,7 +55,7 @@ absl::StatusOr<KeyAndCounter> ReadSeed(const KernelContext& ctx, int i) {
     return errors::InvalidArgument("seed must be int32 or int64, but is ",
                                    DataTypeString(seed.dtype()));
   }
-  // Scrambles the seed, so that the streams of similar seeds have nothing in common.
+  // Scrambles the seed, so that similar seeds have unrelated streams.
   Philox scrambler(Word(0x3ec8f720, 0x02461e29), SeedElement(seed, 0), SeedElement(seed, 1));
   const Philox::Numbers mixed = scrambler.Next();
   return KeyAndCounter{Word(mixed[0], mixed[1]), {0, Word(mixed[2], mixed[3])}};

@@ -1,5 +1,5 @@
-// Streams of random numbers: where a kernel's Philox generator comes from. All of them are those of
-// TensorFlow, so equal seeds make equal numbers.
+// Streams of random numbers: the Philox generators of kernels. They equal TensorFlow's streams, so
+// equal seeds give equal numbers.
 #ifndef GRADFLOW_OPS_RANDOM_STREAMS_H_
 #define GRADFLOW_OPS_RANDOM_STREAMS_H_
 
@@ -16,21 +16,21 @@
 
 namespace gradflow {
 
-// Returns a random number of the system.
+// Returns a random number from the operating system.
 uint64_t SystemRandom();
 
-// Counters that a run reserves for each output. A distribution that rejects numbers starts each of
-// its groups at a multiple of this.
+// The number of counters that a run reserves for each output. Groups of a distribution that rejects
+// numbers start at multiples of this number.
 inline constexpr int kCountersPerOutput = 256;
 
-// The stream of a stateful kernel, which each run continues.
+// The stream of a stateful kernel. Each run continues it.
 //
 // Thread safety: Reserve() may be called concurrently.
 class StatefulStream {
  public:
-  // Reads `seed` and `seed2`. If both are zero, the system seeds the stream.
+  // Reads `seed` and `seed2`. If both are zero, the operating system provides the seed.
   absl::Status Init(const KernelConstruction& construction);
-  // Returns the stream at its position and moves that on by `counters`.
+  // Returns the stream at the current position and advances the position by `counters`.
   Philox Reserve(uint64_t counters) const;
 
  private:
@@ -38,30 +38,30 @@ class StatefulStream {
   mutable Philox stream_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Identifies the source of an op's stream, and with it the op's first inputs.
+// The source of an op's stream. It determines the op's first inputs.
 enum class Source {
   kState,  // (shape), and attributes `seed` and `seed2`
   kSeed,   // (shape, seed)
   kKey,    // (shape, key, counter, alg)
 };
-// Returns the number of those inputs.
+// Returns the number of these inputs.
 constexpr int NumSourceInputs(Source source) {
   return source == Source::kState ? 1 : source == Source::kSeed ? 2 : 4;
 }
 
-// The key and counter that a seed of two numbers stands for.
+// The key and counter of a seed of two numbers.
 struct KeyAndCounter {
   uint64_t key = 0;
   uint64_t counter[2] = {0, 0};
 };
 // Reads input i, a vector of two int32 or int64. Returns INVALID_ARGUMENT for other shapes.
 absl::StatusOr<KeyAndCounter> ReadSeed(const KernelContext& ctx, int i);
-// Returns the stream of the seed in input i.
+// Returns the stream for the seed in input i.
 absl::StatusOr<Philox> SeedStream(const KernelContext& ctx, int i);
-// Returns the stream of the key, the counter and the algorithm in inputs i, i + 1 and i + 2.
+// Returns the stream for the key, counter and algorithm in inputs i, i + 1 and i + 2.
 absl::StatusOr<Philox> KeyStream(const KernelContext& ctx, int i);
 
-// Check the same inputs in a shape function.
+// The checks of the same inputs for shape functions.
 absl::Status CheckSeedShape(ShapeContext& c, int i);
 absl::Status CheckKeyShapes(ShapeContext& c, int i);
 absl::Status CheckSourceShapes(ShapeContext& c, Source source);

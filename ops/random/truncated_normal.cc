@@ -18,15 +18,15 @@
 namespace gradflow::truncated_normal {
 namespace {
 
-// Attempts to make a number, of two random numbers each.
+// The maximum number of attempts to make a number. Each attempt takes two random numbers.
 constexpr int kAttempts = 1000;
 
 using FloatTypes = TypeList<half, float, double>;
 
-// Makes numbers of one distribution after another from a stream, in groups of the numbers that a
-// counter makes. The methods are those of Robert, "Simulation of truncated normal variables"
-// (Statistics and Computing 5, 1995): a normal proposal if the bounds are far, a uniform one if
-// they are close to each other, and an exponential one for tails.
+// Makes numbers of one distribution after another from a stream, in groups of the numbers of a
+// counter. Uses the methods of Robert, "Simulation of truncated normal variables" (Statistics and
+// Computing 5, 1995): a normal proposal for distant bounds, a uniform proposal for close bounds,
+// and an exponential proposal for tails.
 template <typename F>
 class Sampler {
  public:
@@ -36,7 +36,7 @@ class Sampler {
 
   // Sets the distribution. REQUIRES: stddev > 0 and min < max
   void Set(F mean, F stddev, F min, F max) {
-    // The bound that is infinite, or farther away, is the upper one.
+    // The bound that is infinite or farther from the mean becomes the upper bound.
     if ((std::isinf(min) && min < 0) || max < mean) {
       std::swap(min, max);
       stddev = -stddev;
@@ -47,8 +47,8 @@ class Sampler {
     high_ = (max - mean) / stddev;
   }
 
-  // Passes numbers to `accept`, which returns false when it has enough. The rest of a group is
-  // dropped. Returns false if kAttempts attempts have failed.
+  // Passes numbers to `accept` until it returns false. Drops the remaining numbers of the group.
+  // Returns false if kAttempts attempts have failed.
   template <typename Accept>
   bool Run(const Accept& accept) {
     constexpr F kFar = F(1.3);
@@ -146,8 +146,8 @@ struct Parameters {
   }
 };
 
-// Numbers [begin, end) of the batches, `samples` for each, in that order. `place` returns where
-// number i belongs. Ends early if the run is to stop.
+// Makes the numbers [begin, end) of the batches, in order; each batch has `samples` numbers.
+// `place` returns the output position of number i. Returns early if the run is stopped.
 template <typename T, typename Place>
 bool FillBlock(const RunContext& run, const Parameters& parameters, const Philox& stream,
                int64_t samples, int64_t begin, int64_t end, T* out, const Place& place) {
@@ -176,8 +176,8 @@ absl::Status Failed() {
                                  " attempts");
 }
 
-// The numbers of a block start at counters of their own. TensorFlow's blocks depend on its threads,
-// so that only its first ones are the same.
+// Each block of numbers starts at its own counters. TensorFlow's blocks depend on its threads, so
+// only the numbers of the first block equal TensorFlow's.
 constexpr int64_t kBlock = 64;
 
 template <typename T, typename Place>
@@ -225,7 +225,7 @@ class TruncatedNormalKernel final : public OpKernel {
         return errors::InvalidArgument(kNames[i], " must be ",
                                        DataTypeString(ctx.expected_output_dtype(0)));
       }
-      // TensorFlow's numbers of vectors of bounds are those of one stream for a batch.
+      // As in TensorFlow, vectors of bounds use one stream per batch.
       const bool may_have_one = i <= 2;
       same &= ctx.input(i).dims() == 0 || (may_have_one && ctx.input(i).NumElements() == 1);
     }
@@ -234,11 +234,11 @@ class TruncatedNormalKernel final : public OpKernel {
     const int64_t n = output->NumElements();
     int64_t samples = batches == 0 ? 0 : n / batches;
     if (same) {
-      // TensorFlow's batches of equal parameters.
+      // As in TensorFlow, equal parameters are split into batches.
       samples = 100;
       batches = NumBlocks(n, samples);
     }
-    // The number that TensorFlow reserves.
+    // The number of counters that TensorFlow reserves.
     const uint64_t per_batch = uint64_t{2} * kAttempts * (static_cast<uint64_t>(samples) + 3);
     const Philox stream = state_.Reserve(static_cast<uint64_t>(batches) * per_batch / 4);
     if (n == 0) return absl::OkStatus();
@@ -247,7 +247,7 @@ class TruncatedNormalKernel final : public OpKernel {
         Parameter(ctx.input(1), batch_shape), Parameter(ctx.input(2), batch_shape),
         Parameter(ctx.input(3), batch_shape), Parameter(ctx.input(4), batch_shape)};
     GRADFLOW_RETURN_IF_ERROR(parameters.Check(ctx.run(), same ? 1 : batches));
-    // Whole batches.
+    // A block consists of whole batches.
     const int64_t per_block = std::max<int64_t>(1, kBlock / samples);
     absl::Status status =
         errors::Unimplemented("numbers of type ", DataTypeString(output->dtype()));
@@ -276,7 +276,7 @@ absl::Status TruncatedNormalShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// ---- The stateless op: parameters broadcast ----
+// ---- The stateless op, whose parameters are broadcast ----
 
 absl::Status StatelessTruncatedNormal(KernelContext& ctx) {
   constexpr int kMeans = 2;
@@ -342,15 +342,15 @@ void Register(Registry& registry) {
       .Shape(TruncatedNormalShape)
       .Doc(R"(Returns numbers from truncated normal distributions.
 
-The first dimension of the result is that of batches, which each have a distribution. Parameters are
-vectors with an element for each batch, or scalars. Half is computed in float. There is no kernel for
-bfloat16.
+The first dimension of the result is the dimension of the batches. Each batch has a distribution.
+Parameters are vectors with an element for each batch, or scalars. Half is computed in float. There
+is no kernel for bfloat16.
 
-shape: A vector of one element at least: the shape of the result.
+shape: A vector of at least one element: the shape of the result.
 means: The means of the normal distributions, before truncation.
-stdevs: Their standard deviations, which are positive.
+stdevs: The standard deviations of the normal distributions; positive.
 minvals: The lower bounds, which may be -infinity.
-maxvals: The upper bounds, which may be infinity if the lower bound is not.
+maxvals: The upper bounds, which may be infinity if the lower bounds are finite.
 output: The numbers.
 seed: With `seed2`, selects the stream of numbers, which each run continues. If both are zero, the
   system selects one.
@@ -377,12 +377,12 @@ T: The type of `shape`.)");
 
 Half is computed in float.
 
-shape: A vector: the shape of the result, which ends with the shape that the parameters broadcast to.
+shape: A vector: the shape of the result. It ends with the shape that the parameters broadcast to.
 seed: Two numbers. Equal seeds make equal numbers.
 means: The means of the normal distributions, before truncation.
-stddevs: Their standard deviations, which are positive.
+stddevs: The standard deviations of the normal distributions; positive.
 minvals: The lower bounds, which may be -infinity.
-maxvals: The upper bounds, which may be infinity if the lower bound is not.
+maxvals: The upper bounds, which may be infinity if the lower bounds are finite.
 output: The numbers.
 S: The type of `shape`.
 Tseed: The type of `seed`.

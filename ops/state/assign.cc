@@ -32,7 +32,7 @@ absl::Status AssignShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// Also checks the type of a resource variable.
+// Checks the type of the resource variable in addition to the shapes.
 absl::Status AssignVariableShape(ShapeContext& c) {
   const DataType found = c.variable_type(0);
   if (found != DT_INVALID && found != c.input_type(1)) {
@@ -133,7 +133,7 @@ output_ref: The variable, for nodes that use it after the assignment.
 T: The type of the variable.
 validate_shape: If true, it is an error if `value` does not have the shape of the variable.
 use_locking: Has no effect: readers always see a whole value.)");
-  registry.Kernel("Assign", MakeKernel<AssignKernel>);
+  registry.Kernel("Assign", MakeKernel<AssignKernel>).Types("T", AllDataTypes());
   registry.Op("AssignVariableOp")
       .Group("resource_variable_ops")
       .Input("resource: resource")
@@ -146,8 +146,9 @@ use_locking: Has no effect: readers always see a whole value.)");
 resource: The variable.
 value: The value.
 dtype: The type of the variable.
-validate_shape: If true, it is an error if `value` has another shape than the variable's value.)");
-  registry.Kernel("AssignVariableOp", MakeKernel<AssignKernel>);
+validate_shape: If true, it is an error if the shape of `value` differs from the shape of the
+  variable's value.)");
+  registry.Kernel("AssignVariableOp", MakeKernel<AssignKernel>).Types("dtype", AllDataTypes());
 
   const struct {
     const char* op;

@@ -71,12 +71,12 @@ void Register(Registry& registry) {
       .Attr("limit: int")
       .Attr("T: {int32, int64}")
       .Shape(CounterShape)
-      .Doc(R"(Increments a variable, and returns its value before.
+      .Doc(R"(Increments a variable, and returns its old value.
 
 Once the variable has reached the limit, returns the error OUT_OF_RANGE.
 
 ref: The variable, a scalar.
-output: Its value before it is incremented.
+output: The value before the increment.
 limit: The limit.
 T: The type of the variable.)");
   registry.Kernel("CountUpTo", MakeKernel<CountUpToKernel>).Types("T", DataTypesOf(IndexTypes()));
@@ -87,12 +87,12 @@ T: The type of the variable.)");
       .Attr("limit: int")
       .Attr("T: {int32, int64}")
       .Shape(CounterShape)
-      .Doc(R"(Increments a variable, and returns its value before.
+      .Doc(R"(Increments a variable, and returns its old value.
 
 Once the variable has reached the limit, returns the error OUT_OF_RANGE.
 
 resource: The variable, a scalar.
-output: Its value before it is incremented.
+output: The value before the increment.
 limit: The limit.
 T: The type of the variable.)");
   registry.Kernel("ResourceCountUpTo", MakeKernel<CountUpToKernel>)

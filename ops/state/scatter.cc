@@ -1,4 +1,4 @@
-// Updates of slices of variables, by indices and by tuples of indices.
+// Ops that update slices of variables, selected by indices or by tuples of indices.
 #include <string>
 #include <utility>
 
@@ -18,8 +18,7 @@
 namespace gradflow::scatter {
 namespace {
 
-// Returns INVALID_ARGUMENT unless `updates` may be a scalar, or have a slice of the variable for
-// each index.
+// Returns INVALID_ARGUMENT unless `updates` may be a scalar or has a slice for each index.
 absl::Status CheckUpdates(const PartialTensorShape& indices, const PartialTensorShape& updates,
                           absl::string_view name, const PartialTensorShape& params) {
   if (!params.unknown_rank() && params.dims() == 0) {
@@ -31,7 +30,7 @@ absl::Status CheckUpdates(const PartialTensorShape& indices, const PartialTensor
   expected.insert(expected.end(), params.dim_sizes().begin() + 1, params.dim_sizes().end());
   GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape shape, PartialTensorShape::Make(expected));
   if (updates.IsCompatibleWith(shape)) return absl::OkStatus();
-  // Programs know TensorFlow's words.
+  // Programs may expect TensorFlow's wording.
   return errors::InvalidArgument(
       "Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], got "
       "updates.shape ",
@@ -39,7 +38,8 @@ absl::Status CheckUpdates(const PartialTensorShape& indices, const PartialTensor
       params.DebugString(), " (of ", name, ")");
 }
 
-// By indices of dimension 0, where `updates` may be a scalar.
+// The shape function of ops whose indices select slices along dimension 0. `updates` may be a
+// scalar.
 absl::Status ScatterShape(ShapeContext& c) {
   const PartialTensorShape variable = c.variable_shape(0);
   if (c.num_outputs() > 0) c.set_output(0, variable);
@@ -52,7 +52,7 @@ absl::Status ScatterNdShape(ShapeContext& c) {
   return CheckScatterUpdates(c.input(1), c.input(2), "the variable", variable);
 }
 
-// Returns INVALID_ARGUMENT if an integer is 0.
+// Returns INVALID_ARGUMENT if an integer divisor is 0.
 absl::Status CheckDivisors(const Tensor& divisors) {
   bool has_zero = false;
   DispatchType(IntegerTypes(), divisors.dtype(), [&](auto tag) {
@@ -82,7 +82,7 @@ class ScatterKernel final : public OpKernel {
     const TensorShape shape = update.value(0).shape();
     const std::string name =
         absl::StrCat("variable '", errors::Printable(update.variable(0).name()), "'");
-    // All before anything changes.
+    // Checks everything before changing anything.
     if (by_tuples_) {
       GRADFLOW_RETURN_IF_ERROR(CheckScatterUpdates(indices.shape(), updates.shape(), name, shape));
       if (!ignores_bad_indices_) {
@@ -115,12 +115,12 @@ class ScatterKernel final : public OpKernel {
   bool ignores_bad_indices_ = false;
 };
 
-// One accumulation and what the documentation says about it.
+// An accumulation and its documentation.
 struct Update {
   const char* name;
   const char* summary;
   KernelFactory factory;
-  // That of its types.
+  // The accumulation that determines the supported types.
   Accumulation accumulation;
 };
 
@@ -136,10 +136,10 @@ The last dimension of `indices` is the depth of its tuples of indices. A tuple s
 out of range and this is an error, nothing changes.
 )";
 constexpr char kBoolDoc[] =
-    "\nThe sum of bools is their disjunction, and their difference is true if they differ.\n";
+    "\nThe sum of two bools is true if either is true. Their difference is true if they differ.\n";
 constexpr char kTupleArguments[] = R"(indices: The tuples, in the last dimension.
-updates: The updates, of the shape `indices.shape[:-1] + shape[depth:]`, with the shape of the
-  variable.
+updates: The updates, of the shape `indices.shape[:-1] + shape[depth:]`, where `shape` is the shape
+  of the variable.
 T: The type of the variable.
 Tindices: The type of `indices`.
 use_locking: Has no effect: concurrent updates are applied one after the other.
@@ -179,6 +179,8 @@ void Register(Registry& registry) {
     if (is_update) {
       types.push_back(DT_BOOL);
       types.push_back(DT_STRING);
+      types.push_back(DT_RESOURCE);
+      types.push_back(DT_VARIANT);
     }
     const std::string locking = absl::StrCat("use_locking: bool = ", is_update ? "true" : "false");
 
@@ -197,8 +199,8 @@ void Register(Registry& registry) {
         .Shape(ScatterShape)
         .Doc(absl::StrCat(update.summary, ", by indices.", kIndexDoc, kRefArguments,
                           R"(indices: The indices.
-updates: The updates, of the shape `indices.shape + shape[1:]`, with the shape of the variable; or a
-  scalar for all.
+updates: The updates, of the shape `indices.shape + shape[1:]`, where `shape` is the shape of the
+  variable; or a scalar for all slices.
 T: The type of the variable.
 Tindices: The type of `indices`.
 use_locking: Has no effect: concurrent updates are applied one after the other.)"));
@@ -216,8 +218,8 @@ use_locking: Has no effect: concurrent updates are applied one after the other.)
         .Doc(absl::StrCat(update.summary, ", by indices.", kIndexDoc, R"(
 resource: The variable.
 indices: The indices.
-updates: The updates, of the shape `indices.shape + shape[1:]`, with the shape of the variable; or a
-  scalar for all.
+updates: The updates, of the shape `indices.shape + shape[1:]`, where `shape` is the shape of the
+  variable; or a scalar for all slices.
 dtype: The type of the variable.
 Tindices: The type of `indices`.)"));
     registry.Kernel(resource_op, update.factory).Types("dtype", types);
@@ -239,7 +241,7 @@ Tindices: The type of `indices`.)"));
                           kTupleArguments));
     registry.Kernel(nd_op, update.factory).Types("T", types);
 
-    // Only these add and subtract bools, as in TensorFlow.
+    // As in TensorFlow, bools have addition and subtraction only.
     if (update.accumulation == Accumulation::kAdd || update.accumulation == Accumulation::kSub) {
       types.push_back(DT_BOOL);
     }

@@ -22,7 +22,7 @@ using strided_slice::StridedSlicePlan;
 
 absl::Status AssignShape(ShapeContext& c) { return SliceUpdateShape(c, c.variable_shape(0)); }
 
-class AssignKernel final : public OpKernel {
+class StridedSliceAssignKernel final : public OpKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) { return masks_.Read(construction); }
   absl::Status Compute(KernelContext& ctx) const override {
@@ -30,7 +30,7 @@ class AssignKernel final : public OpKernel {
     VariableUpdate update;
     GRADFLOW_RETURN_IF_ERROR(update.Begin(ctx, {0}, elements.dtype()));
     const TensorShape shape = update.value(0).shape();
-    // All before anything changes.
+    // Checks everything before changing anything.
     GRADFLOW_ASSIGN_OR_RETURN(const StridedSlicePlan plan, ReadStridedSlice(ctx, 1, shape, masks_));
     GRADFLOW_RETURN_IF_ERROR(
         CheckBroadcastsTo("value", elements.shape(), PartialTensorShape(plan.shape)));
@@ -56,8 +56,8 @@ class AssignKernel final : public OpKernel {
   StridedSliceMasks masks_;
 };
 
-// Adds what both ops have.
-Registry::OpBuilder& AddArguments(Registry::OpBuilder& op, absl::string_view output_doc) {
+// Adds the arguments that both ops have.
+Registry::OpRegistrar& AddArguments(Registry::OpRegistrar& op, absl::string_view output_doc) {
   return AddSliceAttrs(
       op.Input("begin: Index")
           .Input("end: Index")
@@ -72,7 +72,7 @@ ref: The variable.
 begin: See `StridedSlice`.
 end: See `StridedSlice`.
 strides: See `StridedSlice`.
-value: The new elements of the slice, to whose shape they are broadcast.
+value: The new elements. They are broadcast to the shape of the slice.
 )",
                             output_doc, "T: The type of the variable.", kSliceAttrsDoc)));
 }
@@ -85,10 +85,12 @@ void Register(Registry& registry) {
                    .Input("ref: Ref(T)")
                    .Output("output_ref: Ref(T)"),
                "output_ref: The variable, for nodes that use it after the update.\n");
-  registry.Kernel("StridedSliceAssign", MakeKernel<AssignKernel>);
+  registry.Kernel("StridedSliceAssign", MakeKernel<StridedSliceAssignKernel>)
+      .Types("T", AllDataTypes());
   AddArguments(registry.Op("ResourceStridedSliceAssign").Group("array_ops").Input("ref: resource"),
                "");
-  registry.Kernel("ResourceStridedSliceAssign", MakeKernel<AssignKernel>);
+  registry.Kernel("ResourceStridedSliceAssign", MakeKernel<StridedSliceAssignKernel>)
+      .Types("T", AllDataTypes());
 }
 
 }  // namespace gradflow::strided_slice_assign

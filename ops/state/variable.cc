@@ -1,4 +1,4 @@
-// The ops that make and read variables: Variable, VarHandleOp, ReadVariableOp and others.
+// Ops that create and read variables: Variable, VarHandleOp, ReadVariableOp and others.
 #include "gradflow/core/variable.h"
 
 #include <limits>
@@ -18,11 +18,11 @@
 namespace gradflow::variable {
 namespace {
 
-// The shared name of variables that live as long as a tensor holds their handle. TensorFlow's
-// value.
+// The shared name of variables that live as long as a tensor holds their handle. The same value as
+// in TensorFlow.
 constexpr char kAnonymous[] = "cd2c89b7-88b7-44c8-ad83-06c2a9158347";
 
-// The attributes of a node that names a variable.
+// The attributes of a node that identify its variable.
 struct Identity {
   absl::Status Init(const KernelConstruction& construction) {
     GRADFLOW_RETURN_IF_ERROR(construction.GetAttr("dtype", &dtype));
@@ -73,7 +73,7 @@ class VarHandleKernel final : public OpKernel {
 absl::Status VariableShape(ShapeContext& c) {
   PartialTensorShape shape;
   GRADFLOW_RETURN_IF_ERROR(c.GetAttr("shape", &shape));
-  // Variable states an unknown shape as that of a scalar.
+  // In Variable, the shape of a scalar means an unknown shape.
   if (c.def().op() == "Variable" && shape.dims() == 0) shape = PartialTensorShape();
   c.set_output(0, std::move(shape));
   return absl::OkStatus();
@@ -173,10 +173,15 @@ class DestroyKernel final : public OpKernel {
   }
   absl::Status Compute(KernelContext& ctx) const override {
     GRADFLOW_ASSIGN_OR_RETURN(const ResourceHandle handle, HandleOf(ctx, 0));
-    // Whoever holds the handle keeps the resource.
+    // The holders of the handle keep the resource alive.
     if (handle.resource() != nullptr) return absl::OkStatus();
     if (ctx.resource_manager() == nullptr) {
       return errors::FailedPrecondition("resources need a session");
+    }
+    if (const auto variable =
+            ctx.resource_manager()->Lookup<Variable>(handle.container(), handle.name());
+        variable.ok() && (*variable)->IsFrozen()) {
+      return (*variable)->Frozen();
     }
     const absl::Status status = ctx.resource_manager()->Delete(handle.container(), handle.name());
     return ignores_missing_ && absl::IsNotFound(status) ? absl::OkStatus() : status;
@@ -213,12 +218,12 @@ container: The container of the variable; "" is the default one.
 shared_name: The name of the variable; "" for the name of the node.
 debug_name: Has no effect.
 dtype: The type of the variable.
-shape: The shape of its values, as far as it is known.
+shape: The shape of its values, or its known part.
 allowed_devices: Has no effect.)");
-  registry.Kernel("VarHandleOp", MakeKernel<VarHandleKernel>);
+  registry.Kernel("VarHandleOp", MakeKernel<VarHandleKernel>).Types("dtype", AllDataTypes());
 
   for (const char* op : {"VariableV2", "Variable"}) {
-    Registry::OpBuilder builder = registry.Op(op);
+    Registry::OpRegistrar builder = registry.Op(op);
     if (op == absl::string_view("VariableV2")) {
       builder.Alias("Variable");
     } else {
@@ -235,17 +240,18 @@ allowed_devices: Has no effect.)");
         .Doc(R"(Returns a reference to a variable.
 
 The variable lives in the session and has no value until `Assign` gives it one. Nodes with the same
-container and name share a variable. A node that takes a value reads the variable when all of its
-inputs are there.
+container and name share a variable. A node that takes a value reads the variable after all of its
+inputs are available.
 
 ref: The reference.
-shape: The shape of the values, as far as it is known. `Variable` takes a scalar for unknown.
+shape: The shape of the values, or its known part. For `Variable`, the shape of a scalar means
+  an unknown shape.
 dtype: The type of the variable.
 container: The container of the variable; "" is the default one.
 shared_name: The name of the variable; "" for the name of the node.)");
   }
-  registry.Kernel("VariableV2", MakeKernel<VariableKernel>);
-  registry.Kernel("Variable", MakeKernel<VariableKernel>);
+  registry.Kernel("VariableV2", MakeKernel<VariableKernel>).Types("dtype", AllDataTypes());
+  registry.Kernel("Variable", MakeKernel<VariableKernel>).Types("dtype", AllDataTypes());
 
   registry.Op("IsVariableInitialized")
       .Group("state_ops")
@@ -258,7 +264,8 @@ shared_name: The name of the variable; "" for the name of the node.)");
 ref: The variable.
 is_initialized: A scalar.
 dtype: The type of the variable.)");
-  registry.Kernel("IsVariableInitialized", MakeFunctionKernel<IsInitialized, /*Cheap=*/true>);
+  registry.Kernel("IsVariableInitialized", MakeFunctionKernel<IsInitialized, /*Cheap=*/true>)
+      .Types("dtype", AllDataTypes());
   registry.Op("VarIsInitializedOp")
       .Group("resource_variable_ops")
       .Input("resource: resource")
@@ -284,7 +291,8 @@ error.
 resource: The variable.
 value: Its value.
 dtype: The type of the variable.)");
-  registry.Kernel("ReadVariableOp", MakeFunctionKernel<Read, /*Cheap=*/true>);
+  registry.Kernel("ReadVariableOp", MakeFunctionKernel<Read, /*Cheap=*/true>)
+      .Types("dtype", AllDataTypes());
 
   registry.Op("VariableShape")
       .Group("resource_variable_ops")

@@ -1,11 +1,11 @@
-// Optimizers: the update of one element of a variable and of its slots, by the formulas of
-// TensorFlow in their order. Not for users.
+// The steps of optimizers. A step updates one element of a variable and of its slots, the variables
+// with the optimizer's state. The formulas and the order of operations are TensorFlow's. Internal.
 //
-// A step has
-//   kVariables   the number of variables: the variable and its slots
-//   Prepare()    replaces scalars of the call by what the elements need; optional
-//   IsSpecial()  whether the scalars allow the special formula, Options::kSpecial; optional
-//   Apply()      updates an element of each variable. s has the scalars in their order
+// A step defines
+//   kVariables   the number of variables, which are the variable and its slots
+//   Prepare()    replaces the scalars of a call by values that the elements need; optional
+//   IsSpecial()  whether the scalars allow the special formula, StepOptions::kSpecial; optional
+//   Apply()      updates an element of each variable. s has the scalars in the order of the inputs
 #ifndef GRADFLOW_OPS_TRAINING_OPTIMIZER_STEPS_H_
 #define GRADFLOW_OPS_TRAINING_OPTIMIZER_STEPS_H_
 
@@ -17,34 +17,34 @@
 
 namespace gradflow::optimizer {
 
-// Properties of a call of a step, which are known when its loop begins.
+// Properties of a call of a step that are known before its loop begins.
 template <bool kFlagValue, bool kSparseValue, bool kSpecialValue>
-struct Options {
-  // The value of the op's attribute: use_nesterov, update_slots or multiply_linear_by_lr.
+struct StepOptions {
+  // The value of the op's attribute use_nesterov, update_slots or multiply_linear_by_lr.
   static constexpr bool kFlag = kFlagValue;
   static constexpr bool kSparse = kSparseValue;
   static constexpr bool kSpecial = kSpecialValue;
 };
 
-// The sign, NaN for NaN.
+// The sign of x; NaN if x is NaN.
 template <typename T>
 T Sign(T x) {
   return x > T(0) ? T(1) : x < T(0) ? T(-1) : x;
 }
-// NaN for NaN.
+// The larger of x and 0; NaN if x is NaN.
 template <typename T>
 T Positive(T x) {
   return x < T(0) ? T(0) : x;
 }
 
-// The minimum of sign(v) * |v - target|, with an L1 and an L2 penalty of rate `rate`.
+// The proximal operator: the x that minimizes (x - v)^2 / 2 + rate * (l1 |x| + l2 x^2 / 2).
 template <typename T>
 T Proximal(T v, T rate, T l1, T l2) {
   const T shrunk = l1 > T(0) ? Sign(v) * Positive(std::abs(v) - rate * l1) : v;
   return shrunk / (T(1) + l2 * rate);
 }
 
-struct GradientDescent {
+struct GradientDescentStep {
   static constexpr int kVariables = 1;
   template <typename O, typename T>
   static void Apply(const T* s, T& var, T grad) {
@@ -52,7 +52,7 @@ struct GradientDescent {
   }
 };
 
-struct ProximalGradientDescent {
+struct ProximalGradientDescentStep {
   static constexpr int kVariables = 1;
   template <typename O, typename T>
   static void Apply(const T* s, T& var, T grad) {
@@ -60,7 +60,7 @@ struct ProximalGradientDescent {
   }
 };
 
-struct Adadelta {
+struct AdadeltaStep {
   static constexpr int kVariables = 3;
   template <typename O, typename T>
   static void Apply(const T* s, T& var, T& accum, T& accum_update, T grad) {
@@ -74,7 +74,7 @@ struct Adadelta {
   }
 };
 
-struct Adagrad {
+struct AdagradStep {
   static constexpr int kVariables = 2;
   template <typename O, typename T>
   static void Apply(const T* s, T& var, T& accum, T grad) {
@@ -83,7 +83,7 @@ struct Adagrad {
   }
 };
 
-struct AdagradV2 {
+struct AdagradV2Step {
   static constexpr int kVariables = 2;
   template <typename O, typename T>
   static void Apply(const T* s, T& var, T& accum, T grad) {
@@ -92,7 +92,7 @@ struct AdagradV2 {
   }
 };
 
-struct ProximalAdagrad {
+struct ProximalAdagradStep {
   static constexpr int kVariables = 2;
   template <typename O, typename T>
   static void Apply(const T* s, T& var, T& accum, T grad) {
@@ -103,7 +103,7 @@ struct ProximalAdagrad {
 };
 
 // The scalars are lr, l1, l2 and the global step.
-struct AdagradDA {
+struct AdagradDAStep {
   static constexpr int kVariables = 3;
   template <typename O, typename T>
   static void Apply(const T* s, T& var, T& sum, T& square_sum, T grad) {
@@ -122,7 +122,7 @@ struct AdagradDA {
   }
 };
 
-// x to the power of y, with the same bits on every processor.
+// x to the power of y, with the same bits on all processors.
 template <typename T>
 T Power(T x, T y) {
   T power;
@@ -130,9 +130,9 @@ T Power(T x, T y) {
   return power;
 }
 
-// kFlag: multiply_linear_by_lr. kSpecial: lr_power is -0.5, and the power a square root.
+// kFlag: multiply_linear_by_lr. kSpecial: lr_power is -0.5, so the power is a square root.
 template <bool kShrinks>
-struct Ftrl {
+struct FtrlStep {
   static constexpr int kVariables = 3;
   static constexpr int kLrPower = kShrinks ? 4 : 3;
   template <typename T>
@@ -166,7 +166,7 @@ struct Ftrl {
   }
 };
 
-struct Momentum {
+struct MomentumStep {
   static constexpr int kVariables = 2;
   template <typename O, typename T>
   static void Apply(const T* s, T& var, T& accum, T grad) {
@@ -181,7 +181,7 @@ struct Momentum {
   }
 };
 
-struct KerasMomentum {
+struct KerasMomentumStep {
   static constexpr int kVariables = 2;
   template <typename O, typename T>
   static void Apply(const T* s, T& var, T& accum, T grad) {
@@ -192,14 +192,14 @@ struct KerasMomentum {
   }
 };
 
-// Replaces beta1_power by the rate of the step. The scalars of Adam are beta1_power, beta2_power,
-// lr, beta1, beta2 and epsilon.
+// Replaces beta1_power by the learning rate of the step. The scalars of Adam are beta1_power,
+// beta2_power, lr, beta1, beta2 and epsilon.
 template <typename T>
 void PrepareAdam(T* s) {
   s[0] = s[2] * std::sqrt(T(1) - s[1]) / (T(1) - s[0]);
 }
 
-struct Adam {
+struct AdamStep {
   static constexpr int kVariables = 3;
   template <typename T>
   static void Prepare(T* s) {
@@ -217,7 +217,7 @@ struct Adam {
   }
 };
 
-struct AdamWithAmsgrad {
+struct AdamWithAmsgradStep {
   static constexpr int kVariables = 4;
   template <typename T>
   static void Prepare(T* s) {
@@ -233,7 +233,7 @@ struct AdamWithAmsgrad {
 };
 
 // The scalars are beta1_power, lr, beta1, beta2 and epsilon.
-struct AdaMax {
+struct AdaMaxStep {
   static constexpr int kVariables = 3;
   template <typename T>
   static void Prepare(T* s) {
@@ -250,7 +250,7 @@ struct AdaMax {
 };
 
 // The scalars are lr, rho, momentum and epsilon.
-struct RMSProp {
+struct RMSPropStep {
   static constexpr int kVariables = 3;
   template <typename O, typename T>
   static void Apply(const T* s, T& var, T& ms, T& mom, T grad) {
@@ -265,7 +265,7 @@ struct RMSProp {
   }
 };
 
-struct CenteredRMSProp {
+struct CenteredRMSPropStep {
   static constexpr int kVariables = 4;
   template <typename O, typename T>
   static void Apply(const T* s, T& var, T& mg, T& ms, T& mom, T grad) {
@@ -283,7 +283,7 @@ struct CenteredRMSProp {
 };
 
 // The scalars are lr, alpha, sign_decay and beta.
-struct AddSign {
+struct AddSignStep {
   static constexpr int kVariables = 2;
   template <typename O, typename T>
   static void Apply(const T* s, T& var, T& m, T grad) {
@@ -293,11 +293,12 @@ struct AddSign {
 };
 
 // The scalars are lr, logbase, sign_decay and beta.
-struct PowerSign {
+struct PowerSignStep {
   static constexpr int kVariables = 2;
   template <typename T>
   static void Prepare(T* s) {
-    // The exponential of all products of signs: 1, -1 and 0.
+    // Replaces logbase and sign_decay by the scales for the products of signs 1 and -1. The scale
+    // for the product 0 is 1.
     T exponent = s[1] * s[2];
     ApplyElementary(Elementary::kExp, &exponent, &s[1], 1);
     exponent = -exponent;
@@ -307,7 +308,7 @@ struct PowerSign {
   static void Apply(const T* s, T& var, T& m, T grad) {
     m = m * s[3] + grad * (T(1) - s[3]);
     const T sign = Sign(grad) * Sign(m);
-    // NaN for NaN.
+    // NaN if `sign` is NaN.
     const T scale = sign > T(0) ? s[1] : sign < T(0) ? s[2] : T(1) + sign;
     var -= s[0] * scale * grad;
   }

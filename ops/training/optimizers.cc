@@ -1,4 +1,5 @@
-// The ops of optimizers: Apply, SparseApply, ResourceApply and ResourceSparseApply of each.
+// The ops of optimizers: for each optimizer, Apply, SparseApply, ResourceApply and
+// ResourceSparseApply.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -30,7 +31,7 @@ constexpr int kMaxScalars = 6;
 
 // ---- Loops over elements ----
 
-// Updates n elements at vars[k] by those at grad. `scalars` are prepared.
+// Updates n elements at vars[k] with the elements at grad. REQUIRES: `scalars` are prepared
 using StepLoop = void (*)(const void* scalars, void* const* vars, const void* grad, int64_t n);
 
 template <typename Step, typename O, typename T>
@@ -73,9 +74,9 @@ template <typename Step, typename T>
 struct HasSpecial<Step, T, std::void_t<decltype(Step::IsSpecial(std::declval<T*>()))>>
     : std::true_type {};
 
-// The loops of a step in one computing type.
+// The loops of a step for one computing type.
 struct StepLoops {
-  // By the attribute, and whether the special formula applies.
+  // Indexed by the attribute, and by whether the special formula applies.
   StepLoop loops[2][2] = {{nullptr, nullptr}, {nullptr, nullptr}};
   void (*prepare)(void* scalars) = nullptr;
   bool (*is_special)(const void* scalars) = nullptr;
@@ -83,13 +84,13 @@ struct StepLoops {
 
 template <typename Step, typename T, bool kSparse>
 StepLoops MakeLoops() {
-  using optimizer::Options;
+  using optimizer::StepOptions;
   StepLoops result;
-  result.loops[0][0] = RunSteps<Step, Options<false, kSparse, false>, T>;
-  result.loops[1][0] = RunSteps<Step, Options<true, kSparse, false>, T>;
+  result.loops[0][0] = RunSteps<Step, StepOptions<false, kSparse, false>, T>;
+  result.loops[1][0] = RunSteps<Step, StepOptions<true, kSparse, false>, T>;
   if constexpr (HasSpecial<Step, T>::value) {
-    result.loops[0][1] = RunSteps<Step, Options<false, kSparse, true>, T>;
-    result.loops[1][1] = RunSteps<Step, Options<true, kSparse, true>, T>;
+    result.loops[0][1] = RunSteps<Step, StepOptions<false, kSparse, true>, T>;
+    result.loops[1][1] = RunSteps<Step, StepOptions<true, kSparse, true>, T>;
     result.is_special = [](const void* s) { return Step::IsSpecial(static_cast<const T*>(s)); };
   }
   if constexpr (HasPrepare<Step, T>::value) {
@@ -103,7 +104,7 @@ StepLoops LoopsOf(bool sparse) {
   return sparse ? MakeLoops<Step, T, true>() : MakeLoops<Step, T, false>();
 }
 
-// Returns the loops that compute elements of type `dtype`: 16-bit floats in float.
+// Returns the loops for elements of type `dtype`. 16-bit floats are computed in float.
 template <typename Step, bool kHasComplex>
 StepLoops FindLoops(DataType dtype, bool sparse) {
   if (dtype == DT_DOUBLE) return LoopsOf<Step, double>(sparse);
@@ -114,7 +115,7 @@ StepLoops FindLoops(DataType dtype, bool sparse) {
   return LoopsOf<Step, float>(sparse);
 }
 
-// Calls `loop` on elements of 16-bit floats, converted to float and back.
+// Calls `loop` on 16-bit floats, which are converted to float and back.
 template <typename T>
 void RunConverted(StepLoop loop, const void* scalars, int num_variables, void* const* vars,
                   const void* grad, int64_t n) {
@@ -137,23 +138,23 @@ void RunConverted(StepLoop loop, const void* scalars, int num_variables, void* c
 
 // ---- Kernels ----
 
-// With it, the learning rate may be 0.
+// With this attribute, the learning rate may be 0.
 constexpr char kMultiplyLinear[] = "multiply_linear_by_lr";
 
-// A condition on a scalar.
+// A condition on a scalar input.
 enum class Range { kAny, kPositive, kNonnegative, kNonpositive };
 
-struct Optimizer {
-  // The name of the ops without "Apply" and what precedes it.
+struct OptimizerOps {
+  // The name of the ops, without "Apply" and the words before it.
   const char* name;
-  // The names of the variables, of the other inputs of the dense and of the sparse form (null for
-  // none), in order.
+  // The names of the variables, of the other inputs of the dense ops, and of the other inputs of
+  // the sparse ops, in order. Null if there are no such ops.
   const char* variables;
   const char* dense;
   const char* sparse;
-  // True if there are forms for references.
+  // True if there are ops for reference variables.
   bool has_references;
-  // The attribute besides use_locking, or null.
+  // The attribute in addition to use_locking, or null.
   const char* attr;
   const char* summary;
   const char* formula;
@@ -169,8 +170,8 @@ Range RangeOf(absl::string_view optimizer, absl::string_view scalar) {
   return Range::kNonnegative;
 }
 
-// Returns INVALID_ARGUMENT unless `grad` may have the shape of the variable (dense), or
-// [number of indices] + variable[1:].
+// Returns INVALID_ARGUMENT unless `grad` may have the shape of the variable (dense), or the shape
+// [number of indices] + variable[1:] (sparse).
 absl::Status CheckGradient(const PartialTensorShape& var, absl::string_view grad_name,
                            const PartialTensorShape& grad, const PartialTensorShape* indices) {
   if (indices == nullptr) {
@@ -195,7 +196,7 @@ absl::Status CheckGradient(const PartialTensorShape& var, absl::string_view grad
                                  indices->DebugString(), ", but has shape ", grad.DebugString());
 }
 
-// What an input of an optimizer is.
+// The role of an input of an optimizer.
 enum class Role { kVariable, kGradient, kIndices, kGlobalStep, kScalar };
 
 Role RoleOf(const OpDef::ArgDef& arg) {
@@ -206,7 +207,7 @@ Role RoleOf(const OpDef::ArgDef& arg) {
   return Role::kScalar;
 }
 
-// The inputs of an op by their roles.
+// The inputs of an op by role.
 struct Inputs {
   explicit Inputs(const OpDef& def) {
     for (int i = 0; i < def.input_arg_size(); ++i) {
@@ -251,7 +252,7 @@ class OptimizerKernel final : public OpKernel {
     for (const int i : inputs_.scalars) {
       ranges_.push_back(RangeOf(def.name(), inputs_.names[i]));
     }
-    // An op has at most one of these.
+    // An op has at most one of these attributes.
     for (const char* attr : {"use_nesterov", "update_slots", kMultiplyLinear}) {
       construction.GetAttr(attr, &flag_).IgnoreError();
     }
@@ -282,7 +283,7 @@ class OptimizerKernel final : public OpKernel {
     if (inputs_.indices >= 0) {
       GRADFLOW_RETURN_IF_ERROR(
           CheckIndices(ctx.run(), ctx.input(inputs_.indices), shape.dim_size(0)));
-      // Indices may be unchecked.
+      // Some indices may be unchecked.
       if (ctx.run().ShouldStop()) return StoppedError();
     }
     GRADFLOW_RETURN_IF_ERROR(update.MakeWritable());
@@ -294,7 +295,8 @@ class OptimizerKernel final : public OpKernel {
     const StepLoop loop = loops_.loops[flag_ ? 1 : 0][special ? 1 : 0];
     const char* from = static_cast<const char*>(grad.raw_data());
     const int64_t size = DataTypeSize(dtype_);
-    // Updates n elements from element `to` of the variables by those from element `at` of grad.
+    // Updates n elements of the variables from element `to` on with the elements of grad from `at`
+    // on.
     const auto run = [&](int64_t to, int64_t at, int64_t n) {
       void* elements[kMaxVariables] = {};
       for (size_t k = 0; k < inputs_.variables.size(); ++k) elements[k] = vars[k] + to * size;
@@ -311,7 +313,7 @@ class OptimizerKernel final : public OpKernel {
       ParallelFor(update.run(), shape.num_elements(), BlockSizeForCost(kNanoseconds),
                   [&](int64_t begin, int64_t end) { run(begin, begin, end - begin); });
     } else if (grad.NumElements() > 0) {
-      // Tasks take columns, so that updates of the same row are applied in their order.
+      // Tasks process columns, so that updates of the same row are applied in order.
       constexpr int64_t kMinColumns = 64;
       const IndexReader rows(ctx.input(inputs_.indices));
       const int64_t num_rows = grad.dim_size(0);
@@ -331,7 +333,7 @@ class OptimizerKernel final : public OpKernel {
  private:
   static constexpr double kNanoseconds = 2;
 
-  // Reads the scalars in the computing type, checks and prepares them.
+  // Reads the scalars in the computing type, checks them, and prepares them.
   absl::Status ReadScalars(const KernelContext& ctx, void* scalars) const {
     absl::Status status;
     const auto read = [&](auto stored, auto computed) {
@@ -393,7 +395,7 @@ class OptimizerKernel final : public OpKernel {
   std::vector<Range> ranges_;
   DataType dtype_ = DT_INVALID;
   StepLoops loops_;
-  // The value of the attribute besides use_locking.
+  // The value of the attribute in addition to use_locking.
   bool flag_ = false;
 };
 
@@ -409,11 +411,11 @@ std::string Describe(absl::string_view name) {
       {"alpha", "A scalar: the factor of the step."},
       {"l1", "A scalar: the factor of the L1 penalty."},
       {"l2", "A scalar: the factor of the L2 penalty."},
-      {"l2_shrinkage", "A scalar: the factor of the L2 penalty of the gradient."},
+      {"l2_shrinkage", "A scalar: the factor of the L2 penalty that is added to the gradient."},
       {"lr_power", "A scalar, at most 0: the power of the decay of the learning rate."},
       {"rho", "A scalar: the decay of the moving averages."},
-      {"epsilon", "A scalar: keeps the divisor from 0."},
-      {"momentum", "A scalar: the factor of the step before."},
+      {"epsilon", "A scalar: keeps the divisor from being 0."},
+      {"momentum", "A scalar: the factor of the previous step."},
       {"global_step", "A scalar: the number of the step."},
       {"beta1_power", "A scalar: beta1 to the power of the number of the step."},
       {"beta2_power", "A scalar: beta2 to the power of the number of the step."},
@@ -471,38 +473,38 @@ constexpr KernelFactory kFactory = MakeKernel<OptimizerKernel<Step, kHasComplex>
 
 constexpr char kRates[] = "lr rho momentum epsilon grad";
 
-const Optimizer kOptimizers[] = {
+const OptimizerOps kOptimizers[] = {
     {"GradientDescent", "var", "alpha delta", nullptr, true, nullptr, "gradient descent",
-     "var -= delta * alpha", true, kFactory<optimizer::GradientDescent, true>},
+     "var -= delta * alpha", true, kFactory<optimizer::GradientDescentStep, true>},
     {"ProximalGradientDescent", "var", "alpha l1 l2 delta", "alpha l1 l2 grad indices", true,
      nullptr, "proximal gradient descent",
      "v = var - delta * alpha\n"
      "var = sign(v) * max(abs(v) - alpha * l1, 0) / (1 + l2 * alpha)",
-     false, kFactory<optimizer::ProximalGradientDescent>},
+     false, kFactory<optimizer::ProximalGradientDescentStep>},
     {"Adadelta", "var accum accum_update", "lr rho epsilon grad", "lr rho epsilon grad indices",
      true, nullptr, "Adadelta",
      "accum = accum * rho + grad * grad * (1 - rho)\n"
      "update = sqrt(accum_update + epsilon) / sqrt(accum + epsilon) * grad\n"
      "var -= update * lr\n"
      "accum_update = accum_update * rho + update * update * (1 - rho)",
-     true, kFactory<optimizer::Adadelta, true>},
+     true, kFactory<optimizer::AdadeltaStep, true>},
     {"Adagrad", "var accum", "lr grad", "lr grad indices", true, "update_slots: bool = true",
      "Adagrad",
      "accum += grad * grad\n"
      "var -= grad * lr / sqrt(accum)",
-     true, kFactory<optimizer::Adagrad, true>},
+     true, kFactory<optimizer::AdagradStep, true>},
     {"AdagradV2", "var accum", "lr epsilon grad", "lr epsilon grad indices", true,
      "update_slots: bool = true", "Adagrad, with epsilon",
      "accum += grad * grad\n"
      "var -= grad * lr / (sqrt(accum) + epsilon)",
-     true, kFactory<optimizer::AdagradV2, true>},
+     true, kFactory<optimizer::AdagradV2Step, true>},
     {"ProximalAdagrad", "var accum", "lr l1 l2 grad", "lr l1 l2 grad indices", true, nullptr,
      "proximal Adagrad",
      "accum += grad * grad\n"
      "rate = lr / sqrt(accum)\n"
      "v = var - grad * rate\n"
      "var = sign(v) * max(abs(v) - rate * l1, 0) / (1 + l2 * rate)",
-     false, kFactory<optimizer::ProximalAdagrad>},
+     false, kFactory<optimizer::ProximalAdagradStep>},
     {"AdagradDA", "var gradient_accumulator gradient_squared_accumulator",
      "grad lr l1 l2 global_step", "grad indices lr l1 l2 global_step", true, nullptr,
      "Adagrad with dual averaging",
@@ -510,7 +512,7 @@ const Optimizer kOptimizers[] = {
      "squares = gradient_squared_accumulator += grad * grad\n"
      "var = -lr * sign(sum) * max(abs(sum) - global_step * l1, 0) /\n"
      "      (l2 * global_step * lr + sqrt(squares))",
-     false, kFactory<optimizer::AdagradDA>},
+     false, kFactory<optimizer::AdagradDAStep>},
     {"Ftrl", "var accum linear", "grad lr l1 l2 lr_power", "grad indices lr l1 l2 lr_power", true,
      "multiply_linear_by_lr: bool = false", "FTRL-proximal",
      "new_accum = accum + grad * grad\n"
@@ -518,7 +520,7 @@ const Optimizer kOptimizers[] = {
      "quadratic = new_accum^-lr_power / lr + 2 * l2\n"
      "var = (sign(linear) * l1 - linear) / quadratic if abs(linear) > l1 else 0\n"
      "accum = new_accum",
-     false, kFactory<optimizer::Ftrl<false>>},
+     false, kFactory<optimizer::FtrlStep<false>>},
     {"FtrlV2", "var accum linear", "grad lr l1 l2 l2_shrinkage lr_power",
      "grad indices lr l1 l2 l2_shrinkage lr_power", true, "multiply_linear_by_lr: bool = false",
      "FTRL-proximal, with L2 shrinkage",
@@ -528,27 +530,27 @@ const Optimizer kOptimizers[] = {
      "quadratic = new_accum^-lr_power / lr + 2 * l2\n"
      "var = (sign(linear) * l1 - linear) / quadratic if abs(linear) > l1 else 0\n"
      "accum = new_accum",
-     false, kFactory<optimizer::Ftrl<true>>},
+     false, kFactory<optimizer::FtrlStep<true>>},
     {"Momentum", "var accum", "lr grad momentum", "lr grad indices momentum", true,
      "use_nesterov: bool = false", "gradient descent with momentum",
      "accum = accum * momentum + grad\n"
-     "var -= accum * lr\n"
+     "var -= accum * lr, without use_nesterov\n"
      "var -= grad * lr + accum * momentum * lr, with use_nesterov",
-     true, kFactory<optimizer::Momentum, true>},
+     true, kFactory<optimizer::MomentumStep, true>},
     {"KerasMomentum", "var accum", "lr grad momentum", "lr grad indices momentum", false,
      "use_nesterov: bool = false", "gradient descent with momentum, as in Keras",
      "accum = accum * momentum - grad * lr\n"
-     "var += accum\n"
+     "var += accum, without use_nesterov\n"
      "var += accum * momentum - grad * lr, with use_nesterov",
-     true, kFactory<optimizer::KerasMomentum, true>},
+     true, kFactory<optimizer::KerasMomentumStep, true>},
     {"Adam", "var m v", "beta1_power beta2_power lr beta1 beta2 epsilon grad", nullptr, true,
      "use_nesterov: bool = false", "Adam",
      "alpha = lr * sqrt(1 - beta2_power) / (1 - beta1_power)\n"
      "m += (grad - m) * (1 - beta1)\n"
      "v += (grad * grad - v) * (1 - beta2)\n"
-     "var -= m * alpha / (sqrt(v) + epsilon)\n"
+     "var -= m * alpha / (sqrt(v) + epsilon), without use_nesterov\n"
      "var -= (grad * (1 - beta1) + beta1 * m) * alpha / (sqrt(v) + epsilon), with use_nesterov",
-     true, kFactory<optimizer::Adam, true>},
+     true, kFactory<optimizer::AdamStep, true>},
     {"AdamWithAmsgrad", "var m v vhat", "beta1_power beta2_power lr beta1 beta2 epsilon grad",
      nullptr, false, nullptr, "AMSGrad",
      "alpha = lr * sqrt(1 - beta2_power) / (1 - beta1_power)\n"
@@ -556,41 +558,41 @@ const Optimizer kOptimizers[] = {
      "v += (grad * grad - v) * (1 - beta2)\n"
      "vhat = max(vhat, v)\n"
      "var -= m * alpha / (sqrt(vhat) + epsilon)",
-     false, kFactory<optimizer::AdamWithAmsgrad>},
+     false, kFactory<optimizer::AdamWithAmsgradStep>},
     {"AdaMax", "var m v", "beta1_power lr beta1 beta2 epsilon grad", nullptr, true, nullptr,
      "AdaMax",
      "m += (grad - m) * (1 - beta1)\n"
      "v = max(beta2 * v, abs(grad))\n"
      "var -= lr / (1 - beta1_power) * (m / (v + epsilon))",
-     false, kFactory<optimizer::AdaMax>},
+     false, kFactory<optimizer::AdaMaxStep>},
     {"RMSProp", "var ms mom", kRates, "lr rho momentum epsilon grad indices", true, nullptr,
      "RMSProp",
      "ms += (grad * grad - ms) * (1 - rho)\n"
      "mom = mom * momentum + grad * lr / sqrt(ms + epsilon)\n"
      "var -= mom",
-     true, kFactory<optimizer::RMSProp, true>},
+     true, kFactory<optimizer::RMSPropStep, true>},
     {"CenteredRMSProp", "var mg ms mom", kRates, "lr rho momentum epsilon grad indices", true,
      nullptr, "centered RMSProp",
      "ms += (grad * grad - ms) * (1 - rho)\n"
      "mg += (grad - mg) * (1 - rho)\n"
      "mom = mom * momentum + grad * lr / sqrt(ms - mg * mg + epsilon)\n"
      "var -= mom",
-     true, kFactory<optimizer::CenteredRMSProp, true>},
+     true, kFactory<optimizer::CenteredRMSPropStep, true>},
     {"AddSign", "var m", "lr alpha sign_decay beta grad", nullptr, true, nullptr, "AddSign",
      "m = m * beta + grad * (1 - beta)\n"
      "var -= lr * (alpha + sign_decay * sign(grad) * sign(m)) * grad",
-     false, kFactory<optimizer::AddSign>},
+     false, kFactory<optimizer::AddSignStep>},
     {"PowerSign", "var m", "lr logbase sign_decay beta grad", nullptr, true, nullptr, "PowerSign",
      "m = m * beta + grad * (1 - beta)\n"
      "var -= lr * exp(logbase * sign_decay * sign(grad) * sign(m)) * grad",
-     false, kFactory<optimizer::PowerSign>},
+     false, kFactory<optimizer::PowerSignStep>},
 };
 
-void RegisterForm(Registry& registry, const Optimizer& optimizer, bool resource, bool sparse) {
+void RegisterForm(Registry& registry, const OptimizerOps& optimizer, bool resource, bool sparse) {
   const std::string name =
       absl::StrCat(resource ? "Resource" : "", sparse ? "Sparse" : "", "Apply", optimizer.name);
   std::vector<std::string> described;
-  Registry::OpBuilder op = registry.Op(name);
+  Registry::OpRegistrar op = registry.Op(name);
   op.Group("training_ops").Shape(OptimizerShape);
   for (const absl::string_view variable : absl::StrSplit(optimizer.variables, ' ')) {
     op.Input(absl::StrCat(variable, resource ? ": resource" : ": Ref(T)"));
@@ -639,7 +641,7 @@ void RegisterForm(Registry& registry, const Optimizer& optimizer, bool resource,
 }  // namespace
 
 void Register(Registry& registry) {
-  for (const Optimizer& optimizer : kOptimizers) {
+  for (const OptimizerOps& optimizer : kOptimizers) {
     DataTypeVector types = DataTypesOf(FloatingTypes());
     if (optimizer.has_complex) {
       types.push_back(DT_COMPLEX64);

@@ -23,13 +23,14 @@ namespace gradflow {
 namespace {
 
 // The latch of a thread that calls Run: a flow graph without nodes. A thread that waits for a graph
-// takes work from the arena in which the graph was made.
+// takes work from the arena that made the graph.
 class GraphLatch final : public ReadyQueue::Arena::Latch {
  public:
   void Close() override { graph_.reserve_wait(); }
   bool Open() override {
     try {
-      // Makes oneTBB allocate its data of this thread, which may throw, before the latch opens.
+      // Makes oneTBB allocate its data for this thread before the latch opens, because the
+      // allocation may throw.
       tbb::this_task_arena::isolate([] {});
     } catch (...) {
       return false;
@@ -45,9 +46,8 @@ class GraphLatch final : public ReadyQueue::Arena::Latch {
 };
 
 // The arena of a thread that calls a session, and of the helpers of its run. It has a slot for that
-// thread and one for each helper. A worker looks for work in slots at random, so empty slots delay
-// it: with slots for ten callers in one arena, a loop of a single run began 8 microseconds later on
-// its second thread (AMD EPYC, Zen 5).
+// thread and a slot for each helper. Workers look for work in random slots, so the empty slots of
+// an arena for several callers would delay them.
 class CallerArena final : public ReadyQueue::Arena {
  public:
   // `slots` is the number of threads.
@@ -116,8 +116,8 @@ class CallerArena final : public ReadyQueue::Arena {
 // The arenas of a session: one for each run that uses several threads, up to a limit.
 class Threads final : public LoopArena {
  public:
-  // If all arenas are in use, a further run executes on its calling thread alone: there are more
-  // runs than threads then.
+  // If all arenas are in use, there are more runs than threads, and another run executes only on
+  // its calling thread.
   explicit Threads(int threads) {
     const int slots = NumSlots(threads);
     for (int i = 0; i < 2 * threads + 6; ++i) arenas_.emplace_back(slots);
@@ -127,7 +127,7 @@ class Threads final : public LoopArena {
     return ExecuteRun([&](ReadyQueue::Arena*) { fn(); });
   }
 
-  // Execute() for a run whose helpers are spawned in the arena that is passed to `fn`.
+  // Like Execute(), for a run. Passes `fn` the arena where the run spawns helpers.
   bool ExecuteRun(absl::FunctionRef<void(ReadyQueue::Arena*)> fn) {
     const auto arena = std::find_if(arenas_.begin(), arenas_.end(),
                                     [](CallerArena& candidate) { return candidate.Acquire(); });
@@ -141,15 +141,15 @@ class Threads final : public LoopArena {
   }
 
  private:
-  // Returns the slots of an arena: at most as many as the process may have threads. With more,
-  // oneTBB warns on standard error.
+  // Returns the number of slots of an arena: at most the number of threads that the process may
+  // have, because oneTBB warns on standard error about more.
   static int NumSlots(int threads) {
     const size_t allowed =
         tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
     return static_cast<int>(std::min<size_t>(threads, allowed));
   }
 
-  // Acquired in order, so that successive runs use the same arenas, in which workers still look for
+  // Acquired in order, so that successive runs use the same arenas, where workers still look for
   // work.
   std::deque<CallerArena> arenas_;
 };
@@ -173,8 +173,8 @@ std::shared_ptr<const ExecutorState> MakeState(const Parallelism& parallelism,
   return state;
 }
 
-// Returns the bytes of all feeds: nodes take longer in runs that are fed more than the measured
-// runs.
+// Returns the bytes of all feeds. Nodes take longer in runs that are fed more bytes than the
+// measuring runs.
 int64_t BytesOf(absl::Span<const Tensor* const> feeds) {
   int64_t bytes = 0;
   for (const Tensor* feed : feeds) {
@@ -186,7 +186,7 @@ int64_t BytesOf(absl::Span<const Tensor* const> feeds) {
 
 // Executes one call of Executor::Run. REQUIRES: CheckFeeds of the plan accepts the feeds
 absl::Status RunOnce(RunState* run, const Plan& plan, absl::Span<const Tensor* const> feeds,
-                     RunTrace* trace, std::vector<Tensor>* outputs) {
+                     TraceRecorder* trace, std::vector<Tensor>* outputs) {
   void* const memory = ExecutionFrame::AllocateMemory(plan, &run->run_memory());
   if (memory == nullptr) {
     return errors::ResourceExhausted("out of memory for a run of ", plan.num_nodes(), " nodes");
@@ -230,7 +230,7 @@ void Executor::StopCaching() const { state_->run_memory->StopCaching(); }
 
 absl::Status Executor::Run(const std::shared_ptr<const Plan>& plan,
                            absl::Span<const Tensor* const> feeds, const RunLimits& limits,
-                           std::vector<Tensor>* outputs, RunTrace* trace,
+                           std::vector<Tensor>* outputs, TraceRecorder* trace,
                            const std::shared_ptr<const FunctionTable>& functions) const {
   return CallSafely([&]() -> absl::Status {
     GRADFLOW_RETURN_IF_ERROR(plan->CheckFeeds(feeds));
@@ -249,7 +249,7 @@ absl::Status Executor::Run(const std::shared_ptr<const Plan>& plan,
       return RunOnce(run.get(), *plan, feeds, trace, outputs);
     };
     if (arena == nullptr) return run(nullptr, 1);
-    // Limits loops to fewer threads than the arena has, if more nodes than that may run at once.
+    // Limits loops to fewer threads than the arena has if inter_op exceeds intra_op.
     const int max_loop_threads = threads.intra_op < threads.inter_op ? threads.intra_op : 0;
     if (threads.inter_op == 1 || !plan->may_share(BytesOf(feeds))) {
       return run(nullptr, max_loop_threads);

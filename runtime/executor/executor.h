@@ -1,17 +1,17 @@
-// Executor: runs plans on the threads of one session.
+// Executor: runs plans on the calling threads and on oneTBB's workers.
 //
-// A run is one block of memory (a count per node, a slot per tensor) and owns no threads. A thread
-// that finishes a node continues with one of the nodes that became ready and leaves the others to
-// the session's threads. Nodes that cost less than a task switch stay on the thread that made them
-// ready. A tensor is moved into the last node that reads it, which may write its result in place,
-// and is dropped after that node.
+// A run has a block of memory for each plan that it executes (a count per node, a slot per tensor),
+// and owns no threads. A thread that finishes a node continues with the cheap nodes that became
+// ready and with one expensive node. It leaves the other expensive nodes to oneTBB's workers. A
+// node is cheap if it costs less than a task switch. A tensor is moved into the last node that
+// reads it, which may write its result in place, and is dropped after that node.
 //
-// Asynchronous kernels hold no thread: a run that has nothing else to do waits on the thread that
-// called Run. Functions that kernels call run the same way, as part of the run.
+// Asynchronous kernels hold no thread. If a run has nothing else to do, only the thread that called
+// Run waits for them. Functions that kernels call run the same way, as part of the run.
 //
-// Thread safety: Run is const. Any number of threads may call it at once, also with the same plan,
-// and also from within a oneTBB task or arena of the caller. Runs of a plan that needs no other
-// thread write to no memory that other runs write.
+// Thread safety: Run is const. Any number of threads may call it at once, even with the same plan,
+// and even from within a oneTBB task or arena of the caller. A run that uses only
+// its calling thread does not write to memory that other runs write to.
 #ifndef GRADFLOW_RUNTIME_EXECUTOR_EXECUTOR_H_
 #define GRADFLOW_RUNTIME_EXECUTOR_EXECUTOR_H_
 
@@ -35,7 +35,7 @@
 namespace gradflow {
 
 class ResourceManager;
-class RunTrace;
+class TraceRecorder;
 struct ExecutorState;
 
 // The number of threads that runs use.
@@ -46,14 +46,14 @@ struct Parallelism {
   int intra_op = 1;
 };
 
-// A device of an executor: nodes of a plan that ask for it allocate their tensors there.
+// A device of an executor. Nodes of a plan that request it allocate their tensors there.
 struct ExecutorDevice {
   // A name from PlanOptions::devices.
   std::string name;
   std::shared_ptr<Allocator> allocator;
 };
 
-// Rights of kernels outside of their tensors (SessionOptions).
+// Permissions of kernels beyond access to their tensors (SessionOptions).
 struct KernelRights {
   FileAccess files;
   bool raw_prints = false;
@@ -92,18 +92,19 @@ class FunctionTable {
 
 class Executor {
  public:
-  // A run uses at most max(inter_op, intra_op) threads: its caller, and oneTBB's workers, which all
-  // runs share. A thread that waits for its run works for no other run. With 1 and 1, no other
-  // thread ever takes part. Tensors are allocated from `allocator`, those of nodes on other devices
-  // from the allocators of `other_devices`; kernels use `resources` and have `rights`. REQUIRES:
-  // both numbers >= 1
+  // A run uses at most max(inter_op, intra_op) threads: its caller and oneTBB's workers, which all
+  // runs share. A thread that waits for its run works for no other run. If both numbers are 1, a
+  // run uses only its calling thread. Tensors are allocated from `allocator`; nodes on other
+  // devices use the allocators of `other_devices`. Kernels use `resources` and have `rights`.
+  // REQUIRES: both numbers >= 1
   Executor(const Parallelism& parallelism, const std::shared_ptr<Allocator>& allocator,
            std::shared_ptr<ResourceManager> resources = nullptr,
            const std::vector<ExecutorDevice>& other_devices = {}, const KernelRights& rights = {});
   // Overload with `threads` for both numbers.
   Executor(int threads, const std::shared_ptr<Allocator>& allocator)
       : Executor(Parallelism{threads, threads}, allocator) {}
-  // REQUIRES: no run is in flight. Asynchronous kernels of runs that are over may still be.
+  // REQUIRES: no run is in flight. Asynchronous kernels of runs that are over may still be in
+  // flight.
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
@@ -114,8 +115,8 @@ class Executor {
   // order of PlanNames::feeds. On error *outputs is unchanged.
   //
   // The first error of a kernel, or the first limit that is reached, ends the run. Nodes that have
-  // not started do not start, running nodes stop at the next block of a loop, and asynchronous
-  // nodes are not waited for. The error of a node begins with "node 'name' (Op): ", unless there is
+  // not started do not start, running nodes stop at the next block of a loop, and Run does not wait
+  // for asynchronous nodes. The error of a node begins with "node 'name' (Op): ", unless there is
   // no memory for the text.
   //
   // Returns FAILED_PRECONDITION if the executor lacks a device of the plan.
@@ -123,12 +124,13 @@ class Executor {
   // Records the nodes in *trace, which was made for this plan and may be null. Kernels may call
   // `functions`.
   absl::Status Run(const std::shared_ptr<const Plan>& plan, absl::Span<const Tensor* const> feeds,
-                   const RunLimits& limits, std::vector<Tensor>* outputs, RunTrace* trace = nullptr,
+                   const RunLimits& limits, std::vector<Tensor>* outputs,
+                   TraceRecorder* trace = nullptr,
                    const std::shared_ptr<const FunctionTable>& functions = nullptr) const;
 
-  // Frees the memory that is cached for later runs. Tensors are in the allocators.
+  // Frees the memory that is cached for later runs. The allocators keep the memory of tensors.
   void Trim() const;
-  // Trims permanently: large blocks are also returned to the system as the runs in flight end.
+  // Trims now, and returns large blocks to the system when the runs in flight end.
   void StopCaching() const;
 
  private:

@@ -8,8 +8,8 @@
 namespace gradflow {
 namespace {
 
-// The number of times that a thread looks for work before it leaves: about two microseconds, in
-// which a node of a graph of small nodes ends.
+// The number of times that a thread looks for work before it leaves: about two microseconds, enough
+// for a small node to end.
 constexpr int kSpins = 100;
 
 void Pause() {
@@ -55,8 +55,8 @@ bool ReadyQueue::Notify() {
     changed_.Notify();
     return true;
   }
-  // While the latch is closed, a helper is at work. It takes the work, and opens the latch when it
-  // leaves.
+  // If this fails, no work is lost: while the latch is closed, a helper is at work, which takes the
+  // work and opens the latch when it leaves.
   if (!closed_latch_->Open()) return false;
   closed_latch_ = nullptr;
   return true;
@@ -65,9 +65,9 @@ bool ReadyQueue::Notify() {
 void ReadyQueue::WakeOrSpawn() {
   if (waits_) {
     const bool in_latch = closed_latch_ != nullptr;
-    // The waiting thread takes one piece of work; what comes before it has woken needs helpers.
+    // The waiting thread takes one piece of work. Work that is added before it wakes needs helpers.
     if (Notify()) waits_ = false;
-    // It may be within a block of a loop.
+    // The waiting thread may be within a block of a loop.
     if (!in_latch) return;
   }
   if (arena_ == nullptr || working_ + spawned_ >= max_threads_) return;
@@ -123,7 +123,7 @@ void ReadyQueue::PushCompletion(Source* source, std::shared_ptr<Completion> comp
   }
   source->last_completion_ = last;
   Append(source);
-  // Called under the mutex: once it is released, the run may end.
+  // Called under the mutex, because the run may end once the mutex is released.
   WakeOrSpawn();
 }
 
@@ -155,7 +155,7 @@ bool ReadyQueue::Take(Work* work) {
     if (spins == kSpins || size_.load(std::memory_order_relaxed) > 0) {
       MutexLock lock(&mutex_);
       if (TakeLocked(work)) return true;
-      // If this thread alone is at work, no other thread can add any.
+      // If only this thread is at work, no other thread can add work.
       if (spins == kSpins || working_ == 1) {
         --working_;
         if (working_ == 0 && waits_) (void)Notify();
@@ -166,21 +166,21 @@ bool ReadyQueue::Take(Work* work) {
   }
 }
 
-bool ReadyQueue::WaitAndTake(RunStop* stop, Work* work) {
+bool ReadyQueue::WaitAndTake(StopToken* stop, Work* work) {
   MutexLock lock(&mutex_);
   for (;;) {
     if (working_ < max_threads_ && TakeLocked(work)) {
       ++working_;
       return true;
     }
-    auto deadline = RunStop::Clock::time_point::max();
+    auto deadline = StopToken::Clock::time_point::max();
     if (working_ == 0) {
       if (async_ == 0) {
         closed_ = true;
         return false;
       }
       woken_ = false;
-      // The mutex is released: if this stops the run, callbacks of kernels run.
+      // Releases the mutex, because callbacks of kernels run if this stops the run.
       mutex_.Unlock();
       const bool stopped = stop->Check();
       if (stopped) stop->Stop();
@@ -203,7 +203,7 @@ bool ReadyQueue::WaitAndTake(RunStop* stop, Work* work) {
       mutex_.Unlock();
       latch->Wait();
       mutex_.Lock();
-    } else if (deadline == RunStop::Clock::time_point::max()) {
+    } else if (deadline == StopToken::Clock::time_point::max()) {
       changed_.Wait(&mutex_);
     } else {
       changed_.WaitUntil(&mutex_, deadline);

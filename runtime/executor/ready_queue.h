@@ -1,18 +1,19 @@
 // ReadyQueue: the ready work of one Executor::Run, which any of its threads may take.
 //
-// Work comes from sources: the requested plan and the functions that its kernels call. It consists
-// of ready nodes, completed asynchronous nodes and sources that start.
+// Work comes from sources: the frames of the requested plan and of the functions that it calls. It
+// consists of ready nodes, completed asynchronous nodes and sources that start.
 //
 // The thread that called Run takes work until none is left, then waits for other threads and
 // asynchronous kernels. While it waits for other threads, it runs blocks of their loops. When work
-// is added, the queue wakes that thread if it waits. If it does not wait, or may be within a block,
-// the queue spawns a helper, if fewer threads than allowed are at work or spawned. A helper leaves
-// when it has found no work for about two microseconds, and at once if there is none when it
-// arrives or if the run is over.
+// is added, the queue wakes that thread if it waits. If that thread does not wait, or may be within
+// a block, the queue spawns a helper, provided that fewer threads than allowed are at work or
+// spawned. A helper leaves after it has found no work for about two microseconds. It leaves at once
+// if it finds no work on arrival or the run is over.
 //
-// Nodes are linked through memory of their source, so adding a node allocates nothing.
+// Nodes are linked through memory of their source, so the queue needs no memory for a node. Only
+// waking or spawning a thread may allocate, and it may fail without an error.
 //
-// Thread safety: all methods may be called from any thread. Not for users.
+// Thread safety: all methods may be called from any thread. Internal.
 #ifndef GRADFLOW_RUNTIME_EXECUTOR_READY_QUEUE_H_
 #define GRADFLOW_RUNTIME_EXECUTOR_READY_QUEUE_H_
 
@@ -23,7 +24,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "gradflow/core/mutex.h"
-#include "gradflow/core/run_stop.h"
+#include "gradflow/core/stop_token.h"
 
 namespace gradflow {
 
@@ -41,8 +42,8 @@ class ReadyQueue {
     std::shared_ptr<Completion> next_;
   };
 
-  // The ready nodes of one run of a plan. The queue owns a node's link while the node is in the
-  // queue.
+  // The ready work of one execution of a plan. The queue owns a node's link while the node is in
+  // the queue.
   class Source {
    public:
     // `links` has an element for each node of the plan.
@@ -60,11 +61,14 @@ class ReadyQueue {
     Source* next_ = nullptr;
   };
 
-  // One piece of work: a ready node, a completed node, or the start of a source.
+  // One piece of work: a ready node, a completed asynchronous node or call, or the start of a
+  // source.
   struct Work {
     Source* source = nullptr;
     int32_t node = kNoNode;
     std::shared_ptr<Completion> completion;
+    // True if the node is a call that has ended. Such work is never in the queue.
+    bool called = false;
   };
 
   // The threads of the run and of its loops.
@@ -76,7 +80,7 @@ class ReadyQueue {
       virtual ~Latch() = default;
       // Closes the latch. REQUIRES: it is open
       virtual void Close() = 0;
-      // Opens the latch. Returns false if out of memory, which a helper never is. REQUIRES: it is
+      // Opens the latch. Returns false if out of memory; never fails on a helper. REQUIRES: it is
       // closed
       virtual bool Open() = 0;
       // Runs blocks of loops in the arena until the latch is open.
@@ -87,14 +91,15 @@ class ReadyQueue {
     // Calls help(gate) later, never on this thread before Spawn returns. Returns false if out of
     // memory.
     virtual bool Spawn(void (*help)(void*), void* gate) = 0;
-    // Calls fn(), in which a thread that waits for its own tasks takes no others of the arena.
+    // Calls fn() in isolation: a thread that waits for its own tasks within fn() takes no other
+    // tasks of the arena.
     virtual void Isolate(absl::FunctionRef<void()> fn) = 0;
     // Returns the latch of the calling thread, which has called Run; null if out of memory.
     virtual Latch* CallerLatch() = 0;
   };
 
-  // At most `max_threads` threads work at once. Helpers are spawned in `arena` and call help();
-  // there are none if `arena` is null. The thread that makes the queue counts as at work.
+  // At most `max_threads` threads work at once. Helpers are spawned in `arena` and call help().
+  // There are no helpers if `arena` is null. The thread that makes the queue counts as at work.
   ReadyQueue(int max_threads, Arena* arena, std::function<void()> help);
   // REQUIRES: Close() has been called, or no work was ever added
   ~ReadyQueue();
@@ -115,10 +120,10 @@ class ReadyQueue {
   // work.
   bool Take(Work* work);
   // Waits for work and takes it. The thread then counts as at work again. Returns false if the run
-  // is over: no thread is at work, and no asynchronous node is in flight or `stop` has stopped.
-  // Stops the run at the deadline of `stop`. REQUIRES: called by the thread that made the queue,
-  // which is not at work
-  bool WaitAndTake(RunStop* stop, Work* work);
+  // is over: no thread is at work, and either no asynchronous node is in flight or `stop` has
+  // stopped. Stops the run at the deadline of `stop`. REQUIRES: called by the thread that made the
+  // queue, which is not at work
+  bool WaitAndTake(StopToken* stop, Work* work);
   // Wakes WaitAndTake to check `stop`.
   void Wake();
   // Admits no more helpers. Returns true if asynchronous nodes are still in flight, or completed
@@ -132,7 +137,7 @@ class ReadyQueue {
   bool TakeLocked(Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Wakes the thread in WaitAndTake. Returns false if out of memory.
   bool Notify() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Wakes the waiting thread or spawns a helper, if the added work needs one.
+  // Wakes the waiting thread or spawns a helper if the added work needs another thread.
   void WakeOrSpawn() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Admits a helper. Returns false if it is no longer needed.
   bool Enter();
@@ -162,7 +167,8 @@ class ReadyQueue {
   bool unfinished_ ABSL_GUARDED_BY(mutex_) = false;
   // The number of pieces of work, for threads that spin without the mutex.
   std::atomic<int> size_{0};
-  // Helpers reach the queue through it, also after the queue is destroyed. Made for the first one.
+  // Helpers reach the queue through the gate, which may outlive the queue. Made for the first
+  // helper.
   Gate* gate_ ABSL_GUARDED_BY(mutex_) = nullptr;
 };
 

@@ -8,13 +8,13 @@
 #include "gradflow/core/call_safely.h"
 #include "gradflow/core/status.h"
 #include "gradflow/graph/node_checks.h"
-#include "gradflow/runtime/trace/run_trace.h"
+#include "gradflow/runtime/trace/trace_recorder.h"
 
 namespace gradflow {
 namespace {
 
-// The approximate bytes of a function call beyond ExecutionFrame::MemoryBytes(): the objects of the
-// run and of the calling node.
+// The approximate bytes of a function call beyond ExecutionFrame::MemoryBytes(): the frame object,
+// and the objects of the calling node.
 constexpr size_t kCallBytes = 1024;
 
 }  // namespace
@@ -29,7 +29,7 @@ absl::Status ExecutorState::CheckDevices(const Plan& plan) const {
   return absl::OkStatus();
 }
 
-RunState::RunState(const ExecutorState& state, const RunLimits& limits, RunTrace* trace,
+RunState::RunState(const ExecutorState& state, const RunLimits& limits, TraceRecorder* trace,
                    const FunctionTable* functions, ReadyQueue::Arena* arena, int max_loop_threads)
     : state_(state),
       limits_(limits),
@@ -53,7 +53,36 @@ RunState::RunState(const ExecutorState& state, const RunLimits& limits, RunTrace
   }
 }
 
-RunState::~RunState() = default;
+RunState::~RunState() { FreeSpareFrames(); }
+
+void* RunState::AllocateFrame(size_t bytes) {
+  if (!shared()) {
+    for (Block& spare : spare_frames_) {
+      if (spare.bytes == bytes) return std::exchange(spare, Block()).begin;
+    }
+  }
+  return context().allocator->get()->Allocate(bytes);
+}
+
+void RunState::FreeFrame(void* block, size_t bytes) {
+  Block freed = {block, bytes};
+  // A run that has failed makes no more calls.
+  if (!shared() && !failed()) {
+    std::rotate(spare_frames_.begin(), spare_frames_.begin() + 1, spare_frames_.end());
+    std::swap(freed, spare_frames_.back());
+  }
+  if (freed.begin != nullptr) {
+    context().allocator->get()->Deallocate(freed.begin, freed.bytes);
+  }
+}
+
+void RunState::FreeSpareFrames() {
+  for (Block& spare : spare_frames_) {
+    if (spare.begin == nullptr) continue;
+    context().allocator->get()->Deallocate(spare.begin, spare.bytes);
+    spare = Block();
+  }
+}
 
 void RunState::Retain(std::shared_ptr<const ExecutorState> state, std::shared_ptr<const Plan> plan,
                       std::shared_ptr<const FunctionTable> functions) {
@@ -66,9 +95,34 @@ void RunState::Retain(std::shared_ptr<const ExecutorState> state, std::shared_pt
 }
 
 void RunState::Execute(ReadyQueue::Work* work) {
-  ExecutionFrame* const frame = static_cast<ExecutionFrame*>(work->source);
-  frame->Execute(work);
-  if (frame->caller_.frame != nullptr) frame->CloseOne();
+  ExecutionFrame* frame = static_cast<ExecutionFrame*>(work->source);
+  FrameList calls;
+  for (;;) {
+    frame->Execute(work, &calls);
+    work->node = kNoNode;
+    work->called = false;
+    if (frame->caller_.frame != nullptr && frame->CloseOne()) {
+      if (!frame->is_call()) {
+        frame->EndFunction();
+      } else if (ExecutionFrame* const next = frame->NextFrameOfCall()) {
+        calls.Push(next);
+      } else if (!failed()) {
+        work->node = frame->caller_.node;
+        work->called = true;
+        frame = frame->caller_.frame;
+        continue;
+      }
+    }
+    frame = calls.Pop();
+    if (frame == nullptr) return;
+    // One call runs on this thread.
+    if (shared() && !calls.empty()) PushStarts(&calls);
+  }
+}
+
+void RunState::PushStarts(FrameList* calls) {
+  // If the run is over, the callers destroy the frames.
+  while (ExecutionFrame* const call = calls->Pop()) queue_.PushStart(call);
 }
 
 void RunState::Help() {
@@ -88,16 +142,16 @@ void RunState::RunToEnd(ExecutionFrame* frame) {
   ReadyQueue::Work work;
   work.source = frame;
   // Without helpers and asynchronous nodes, the queue is always empty.
-  if (!shared() && !frame->plan().has_async()) return frame->Execute(&work);
+  if (!shared() && !frame->plan().has_async()) return Execute(&work);
   Isolate([&] {
-    frame->Execute(&work);
+    Execute(&work);
     while (queue_.Take(&work)) Execute(&work);
   });
   CancelFlag::CallbackId on_cancel = 0;
   CancelFlag::CallbackId on_close = 0;
   const auto wake = [this] { queue_.Wake(); };
   if (frame->plan().has_async()) {
-    // An exception must not leave while helpers are in the run.
+    // An exception must not leave this function while helpers are in the run.
     const absl::Status added = CallSafely([&] {
       if (limits_.cancelled != nullptr) on_cancel = limits_.cancelled->AddCallback(wake);
       if (limits_.closed != nullptr) on_close = limits_.closed->AddCallback(wake);
@@ -114,6 +168,8 @@ void RunState::RunToEnd(ExecutionFrame* frame) {
   }
   if (limits_.cancelled != nullptr) limits_.cancelled->RemoveCallback(on_cancel);
   if (limits_.closed != nullptr) limits_.closed->RemoveCallback(on_close);
+  // Asynchronous kernels in flight may keep this object alive after the run.
+  FreeSpareFrames();
   const bool unfinished = queue_.Close();
   if (!frame->plan().has_async()) return;
   stop_.DropCallbacks();
@@ -121,11 +177,15 @@ void RunState::RunToEnd(ExecutionFrame* frame) {
   MutexLock lock(&mutex_);
   closed_ = true;
   if (unfinished && !failed()) {
-    // The innermost function in which a node is in flight is the one that the run waits for.
-    const ExecutionFrame* waiting = frame;
+    // The error names the innermost function call that has an asynchronous node in flight.
+    const ExecutionFrame* waiting = frame->FindWaiting();
     for (const auto& [call, owner] : calls_) {
-      if (call->depth_ > waiting->depth_ && call->FirstAsyncNode() != kNoNode) waiting = call;
+      const ExecutionFrame* const found = call->FindWaiting();
+      if (found != nullptr && (waiting == nullptr || found->depth_ > waiting->depth_)) {
+        waiting = found;
+      }
     }
+    if (waiting == nullptr) waiting = frame;
     const int32_t node = std::max(waiting->FirstAsyncNode(), 0);
     Fail([&] {
       return errors::Prefix(absl::StrCat(waiting->Prefix(node), "stopped, since "),
@@ -165,9 +225,9 @@ void RunState::RunAsync(const RunnableFunction* function, const KernelContext& c
     if (node.frame == nullptr) {
       return errors::FailedPrecondition("only asynchronous kernels may call functions");
     }
-    RunTrace* const trace = trace_ == nullptr
-                                ? nullptr
-                                : trace_->AddCall(function->plan(), node.frame->trace_, node.node);
+    TraceRecorder* const trace =
+        trace_ == nullptr ? nullptr
+                          : trace_->AddCall(function->plan(), node.frame->trace_, node.node);
     void* const memory = ExecutionFrame::AllocateMemory(plan, &run_memory());
     if (memory == nullptr) {
       return errors::ResourceExhausted("out of memory for a run of ", plan.num_nodes(), " nodes");
@@ -177,8 +237,8 @@ void RunState::RunAsync(const RunnableFunction* function, const KernelContext& c
       run_memory().Deallocate(memory, std::max<size_t>(ExecutionFrame::MemoryBytes(plan), 1));
       return errors::ResourceExhausted("out of memory for a run of ", plan.num_nodes(), " nodes");
     }
-    // The number of calls in progress has no other bound.
-    if (!call->charge_.Set(ExecutionFrame::MemoryBytes(plan) + kCallBytes)) {
+    // This is the only limit on the number of calls in progress.
+    if (!call->reservation_.Set(ExecutionFrame::MemoryBytes(plan) + kCallBytes)) {
       return errors::ResourceExhausted("the function calls in progress, ", calls_.size() + 1,
                                        ", exceed the session's memory limit");
     }
@@ -194,8 +254,8 @@ void RunState::RunAsync(const RunnableFunction* function, const KernelContext& c
     done = std::move(call->done_);
     return absl::CancelledError("the run is over");
   });
-  // Destroys the run of a refused call before the callback, which may drop the last reference to
-  // this object, and without the mutex.
+  // Destroys the frame of a refused call without the mutex, and before the callback, which may drop
+  // the last reference to this object.
   call = nullptr;
   if (!status.ok() && done != nullptr) done(status, {});
 }

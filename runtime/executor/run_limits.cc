@@ -6,12 +6,12 @@ namespace gradflow {
 
 void RunLimits::SetTimeout(std::chrono::milliseconds limit) {
   timeout = limit;
-  // More than a year is no limit, and could overflow the clock.
+  // A timeout of more than a year counts as no limit, because it could overflow the clock.
   const bool limited = timeout.count() > 0 && timeout < std::chrono::hours(24 * 365);
-  deadline = limited ? RunStop::Clock::now() + timeout : RunStop::Clock::time_point::max();
+  deadline = limited ? StopToken::Clock::now() + timeout : StopToken::Clock::time_point::max();
 }
 
-absl::Status WhyStopped(const RunStop& stop, const RunLimits& limits) {
+absl::Status WhyStopped(const StopToken& stop, const RunLimits& limits) {
   if (stop.cancelled()) return absl::CancelledError("the run was cancelled");
   if (stop.closed()) return absl::CancelledError("the session was closed");
   return absl::DeadlineExceededError(

@@ -1,4 +1,4 @@
-// RunLimits: conditions that end a run early. Not for users.
+// RunLimits: conditions that end a run early. Internal.
 #ifndef GRADFLOW_RUNTIME_EXECUTOR_RUN_LIMITS_H_
 #define GRADFLOW_RUNTIME_EXECUTOR_RUN_LIMITS_H_
 
@@ -6,21 +6,22 @@
 #include <chrono>
 
 #include "absl/status/status.h"
-#include "gradflow/core/run_stop.h"
+#include "gradflow/core/stop_token.h"
 
 namespace gradflow {
 
 // Conditions that end a run early. Checked before each node and, by kernels, before each block of a
-// loop. The flags also end the making of the run's plan. The deadline does not: a run whose plan
-// takes longer to make than the timeout would never complete, however often it is tried.
+// loop. The flags also end the making of the run's plan. The deadline does not: a run would never
+// complete, even if tried again, if its plan takes longer to make than the timeout.
 struct RunLimits {
-  // Sets the timeout, and the deadline to that time from now. Zero means no limit.
+  // Sets the timeout, and sets the deadline to `limit` from now. Zero, or more than a year, means
+  // no limit.
   void SetTimeout(std::chrono::milliseconds limit);
 
-  // Only for error messages.
+  // The limit that error messages state.
   std::chrono::milliseconds timeout{0};
   // The time after which the run is DEADLINE_EXCEEDED.
-  RunStop::Clock::time_point deadline = RunStop::Clock::time_point::max();
+  StopToken::Clock::time_point deadline = StopToken::Clock::time_point::max();
   // Ends the run with CANCELLED when raised. Borrowed, or shared with asynchronous kernels if a
   // std::shared_ptr owns it. Null means no limit.
   CancelFlag* cancelled = nullptr;
@@ -28,9 +29,9 @@ struct RunLimits {
   CancelFlag* closed = nullptr;
 };
 
-// Returns the error of a run that `limits` have ended: "the run was cancelled". REQUIRES: `stop`,
-// which has these limits, has stopped, and its Stop() has not been called
-absl::Status WhyStopped(const RunStop& stop, const RunLimits& limits);
+// Returns the error of a run that `limits` have ended, such as "the run was cancelled". REQUIRES:
+// `stop`, which has these limits, has stopped, and its Stop() has not been called
+absl::Status WhyStopped(const StopToken& stop, const RunLimits& limits);
 
 }  // namespace gradflow
 

@@ -34,12 +34,11 @@ namespace {
 
 constexpr size_t kUnit = Allocator::kAlignment;
 constexpr size_t kMaxBytes = size_t{1} << 46;
-// The size of the header in front of a tensor's elements. Every block has this much on top of its
-// class's size, so that a tensor of a power of two fills its block.
+// The size of the header in front of a tensor's elements. Every block has room for the header in
+// addition to the size of its class, so that a tensor whose size is a power of two fills its block.
 constexpr size_t kHeaderBytes = Allocator::kAlignment;
-// Classes of up to 2^kLargePower units, 16 MiB, have four steps to each power of two, and larger
-// ones eight. More steps waste less memory, but a tensor finds fewer blocks of its class in the
-// cache.
+// Each power of two up to 2^kLargePower units (16 MiB) has four classes; each larger power has
+// eight. More steps waste less memory, but a tensor finds fewer blocks of its class in the cache.
 constexpr int kLargePower = 18;
 constexpr int kMaxPower = 40;
 static_assert(kMaxBytes == kUnit << kMaxPower);
@@ -112,7 +111,7 @@ void SystemFree(void* block, size_t bytes) {
   std::free(block);
 }
 
-// Held for a few instructions.
+// A lock for critical sections of a few instructions.
 class ABSL_LOCKABLE SpinLock {
  public:
   void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() {
@@ -155,7 +154,7 @@ struct alignas(kShardAlignment) Shard {
     list.bytes += size_class.bytes;
     cached_bytes += size_class.bytes;
   }
-  // Returns null if there is none.
+  // Returns null if the shard has no block of this class.
   FreeBlock* Take(SizeClass size_class) ABSL_EXCLUSIVE_LOCKS_REQUIRED(lock) {
     List& list = free[size_class.index];
     FreeBlock* const block = list.first;
@@ -185,7 +184,7 @@ struct PoolAllocator::Impl {
   // the caller counts a small one in its shard. Before it fails, returns all unused blocks to the
   // system. For a small class, returns up to kBatch - 1 further blocks in *more.
   void* Take(SizeClass size_class, FreeBlock** more);
-  // Take() that fails at once if the limit is reached or the system is out of memory.
+  // Like Take(), but fails at once if the limit is reached or the system is out of memory.
   void* TryTake(SizeClass size_class, FreeBlock** more);
   bool TryReserve(size_t bytes);
   // Puts a list of blocks of the class on the shared lists.
@@ -221,7 +220,8 @@ struct PoolAllocator::Impl {
   // Bytes that are counted here and allocated elsewhere.
   int64_t reserved ABSL_GUARDED_BY(mutex) = 0;
   int64_t peak ABSL_GUARDED_BY(mutex) = 0;
-  // Counts of large blocks.
+  // The number of large blocks that were allocated, and the number of blocks of any size that came
+  // from the system.
   int64_t allocations ABSL_GUARDED_BY(mutex) = 0;
   int64_t system_allocations ABSL_GUARDED_BY(mutex) = 0;
 };
@@ -272,10 +272,8 @@ void* PoolAllocator::Impl::TryTake(SizeClass size_class, FreeBlock** more) {
 }
 
 bool PoolAllocator::Impl::TryReserve(size_t bytes) {
-  static const size_t machine_bytes = 4 * DefaultLimit();
-  const size_t limit = std::min(max_bytes_in_use, machine_bytes);
   MutexLock lock(&mutex);
-  if (bytes > limit - std::min(limit, BytesInUse())) return false;
+  if (bytes > max_bytes_in_use - std::min(max_bytes_in_use, BytesInUse())) return false;
   reserved += static_cast<int64_t>(bytes);
   UpdatePeak();
   return true;
@@ -340,15 +338,28 @@ void PoolAllocator::Impl::Shrink(size_t bytes) {
   }
 }
 
-size_t PoolAllocator::DefaultLimit() {
-  const int64_t pages = sysconf(_SC_PHYS_PAGES);
-  const int64_t page_bytes = sysconf(_SC_PAGE_SIZE);
-  if (pages <= 0 || page_bytes <= 0) return size_t{1} << 30;
-  return static_cast<size_t>(pages / 4) * page_bytes;
+namespace {
+
+size_t MachineBytes() {
+  static const size_t bytes = [] {
+    const int64_t pages = sysconf(_SC_PHYS_PAGES);
+    const int64_t page_bytes = sysconf(_SC_PAGE_SIZE);
+    if (pages <= 0 || page_bytes <= 0) return size_t{4} << 30;
+    return static_cast<size_t>(pages) * page_bytes;
+  }();
+  return bytes;
 }
 
+}  // namespace
+
+size_t PoolAllocator::DefaultLimit() { return MachineBytes() / 4; }
+
+// Leaves an eighth of the machine's memory to the program and the system. Otherwise the system
+// would end the process before the pool refuses memory.
+size_t PoolAllocator::MaxLimit() { return MachineBytes() / 8 * 7; }
+
 PoolAllocator::PoolAllocator(size_t max_cached_bytes, size_t max_bytes_in_use)
-    : impl_(std::make_unique<Impl>(max_cached_bytes, max_bytes_in_use)) {}
+    : impl_(std::make_unique<Impl>(max_cached_bytes, std::min(max_bytes_in_use, MaxLimit()))) {}
 
 PoolAllocator::~PoolAllocator() { Trim(); }
 
@@ -400,7 +411,8 @@ void PoolAllocator::Deallocate(void* block, size_t bytes) {
     shard.Put(size_class, free_block);
     shard.bytes_in_use -= size_class.bytes;
     if (shard.cached_bytes > kMaxShardBytes) {
-      // Empties the class with the most bytes, which may be one whose blocks are no longer used.
+      // Empties the class with the most bytes, because blocks of its size may not be needed any
+      // more.
       for (int i = 1; i < kNumSmallClasses; ++i) {
         if (shard.free[i].bytes > shard.free[overflow_class].bytes) overflow_class = i;
       }

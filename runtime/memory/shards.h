@@ -1,5 +1,5 @@
-// Sharding by thread: a counter that many threads update is kept several times, once per shard, so
-// that each thread writes to memory that (nearly) no other thread writes. Not for users.
+// Sharding by thread: a counter that many threads update has a copy per shard, so that each thread
+// writes to memory that few other threads write. Internal.
 #ifndef GRADFLOW_RUNTIME_MEMORY_SHARDS_H_
 #define GRADFLOW_RUNTIME_MEMORY_SHARDS_H_
 
@@ -16,8 +16,8 @@ inline constexpr int kNumShards = 16;
 // Processors fetch cache lines in pairs.
 inline constexpr size_t kShardAlignment = 128;
 
-// Returns the shard of the calling thread, in [0, kNumShards), the same on every call. Threads
-// share a shard only if there are more threads than shards.
+// Returns the shard of the calling thread, in [0, kNumShards), the same on every call. Two threads
+// share a shard only if more threads have called this function than there are shards.
 inline int ShardOfThisThread() {
   // Unsigned, so that it may wrap.
   static std::atomic<uint32_t> threads{0};
@@ -41,7 +41,7 @@ class ShardedPtr {
   const std::shared_ptr<T>& get() const { return by_shard_[ShardOfThisThread()]; }
 
  private:
-  // Lies behind its count, and keeps the count apart from others.
+  // Stored next to its reference count. The alignment keeps the counts of shards apart.
   struct alignas(kShardAlignment) Owner {
     std::shared_ptr<T> object;
   };

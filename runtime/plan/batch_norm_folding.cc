@@ -1,6 +1,6 @@
 // FoldBatchNorms: conv(x, w) scaled and shifted by constants is conv(x, w * factor) + bias. A batch
 // normalization has factor scale / sqrt(variance + epsilon) and bias offset - mean * factor; frozen
-// graphs often have it as Mul and AddV2.
+// graphs often contain it as Mul and AddV2.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -22,7 +22,7 @@ namespace {
 // Inputs of batch normalization.
 enum { kX, kScale, kOffset, kMean, kVariance };
 
-// The magnitudes of the finite weights of each channel that are not zero.
+// The range of the magnitudes of one channel's finite nonzero weights.
 struct WeightRange {
   double smallest = std::numeric_limits<double>::infinity();
   double largest = 0;
@@ -30,9 +30,9 @@ struct WeightRange {
 
 // y = x * factor + bias, for each channel.
 //
-// Products and sums of floats are exact up to rounding errors as long as none overflows or
-// underflows. IsSafe() returns true for constants for which this holds, before and after folding,
-// for all images whose sums are below 2^80. docs/security.md states the bound.
+// Products and sums of floats are exact up to rounding errors unless they overflow or underflow.
+// IsSafe() returns true if the constants rule this out, before and after folding, for all images
+// whose sums of |x * w| are at most 2^80. docs/security.md states the bound.
 class Affine {
  public:
   explicit Affine(int64_t channels) : channels_(static_cast<size_t>(channels)) {}
@@ -43,13 +43,14 @@ class Affine {
   bool scales() const { return scales_; }
   bool shifts() const { return shifts_; }
 
-  // Returns true if the weights may be multiplied by the factors. `ranges` are by channel.
+  // Returns true if the weights may be multiplied by the factors. `ranges` has one element per
+  // channel.
   bool IsSafe(absl::Span<const WeightRange> ranges) const {
     for (size_t c = 0; c < channels_.size(); ++c) {
       if (!channels_[c].is_safe) return false;
       const double factor = std::abs(channels_[c].factor);
       if (factor == 0 || ranges[c].largest == 0) continue;
-      // Rounded as the weights are.
+      // Rounded like the weights.
       const auto smallest = static_cast<float>(ranges[c].smallest * factor);
       const auto largest = static_cast<float>(ranges[c].largest * factor);
       if (smallest < std::numeric_limits<float>::min() || std::isinf(largest)) return false;
@@ -57,8 +58,9 @@ class Affine {
     return true;
   }
 
-  // Append y * by(c) and y + by(c). A result is of about the size of unit(c): a shift before the
-  // product must not exceed it by far, since image and shift may cancel.
+  // Scale() appends y * by(c), Shift() appends y + by(c). unit(c) is the typical magnitude of a
+  // result. A shift before the product, multiplied by the factor, must not be much larger, because
+  // image and shift may cancel.
   template <typename F, typename U>
   void Scale(const F& by, const U& unit) {
     scales_ = true;
@@ -81,11 +83,12 @@ class Affine {
 
  private:
   struct Channel {
-    // The limit on factors, so that results do not overflow, and on the last factor divided by an
-    // earlier factor, so that errors of underflow are not magnified.
+    // Limits factors, so that results do not overflow. Also limits the ratio of the last factor to
+    // an earlier factor, so that underflow errors are not magnified.
     static constexpr double kMaxFactor = 0x1p40;
     static constexpr double kMaxBias = 0x1p100;
-    // The largest shift before a product, in units of the result.
+    // The largest shift before a product, multiplied by the factor, relative to the typical
+    // magnitude of the result.
     static constexpr double kMaxMoved = 0x1p10;
 
     void Scale(double by, double unit) {
@@ -116,7 +119,8 @@ double ElementOf(const Tensor& tensor, int64_t i) {
   return static_cast<double>(static_cast<const float*>(tensor.raw_data())[i]);
 }
 
-// Returns the range of the weights of each channel, which are the innermost elements of a filter.
+// Returns the range of the weights of each channel. Channels are the innermost dimension of a
+// filter.
 std::vector<WeightRange> RangesOf(const Tensor& filter, int64_t channels) {
   std::vector<WeightRange> ranges(static_cast<size_t>(channels));
   const auto weights = filter.span<float>();
@@ -147,7 +151,7 @@ class Folder {
   }
 
  private:
-  // Returns true for a node of the graph itself, of float and NHWC.
+  // Returns true for a float NHWC node that no pass has changed.
   bool IsPlain(int32_t node) const {
     if (graph_.label(node) != nullptr || graph_.kernel(node) != nullptr) return false;
     const Node& origin = graph_.origin(node);
@@ -156,13 +160,14 @@ class Folder {
            (!origin.GetAttr("data_format", &format).ok() || format == "NHWC");
   }
 
-  // Sets *value to that of a constant of float. Returns false if there is none.
+  // Sets *value to the value of a float constant. Returns false if `source` is not a float
+  // constant.
   bool ConstantOf(PlanGraph::Value source, Tensor* value, int32_t* constant = nullptr) {
     return rewriter_.ConstantOf(source, value, constant) && value->dtype() == DT_FLOAT;
   }
 
-  // Sets *value to a constant that has an element for each channel, or one. Returns false if it is
-  // none.
+  // Sets *value to the value of a float constant that is a scalar or has one element per channel.
+  // Returns false for any other source.
   bool ChannelsOf(PlanGraph::Value source, int64_t channels, Tensor* value) {
     constexpr int kImageDims = 4;
     if (!ConstantOf(source, value) || value->dims() > kImageDims) return false;
@@ -170,8 +175,8 @@ class Folder {
     return value->NumElements() == last && (last == 1 || last == channels);
   }
 
-  // Appends a node to `affine`, whose result so far is its input `input`. Returns false if the node
-  // is not a product or sum of that with constants.
+  // Appends a node to `affine`. Input `input` of the node is the result so far. Returns false if
+  // the node is not a product or sum of this input with constants.
   bool Append(int32_t node, int input, Affine* affine) {
     const std::string& op = graph_.origin(node).type_string();
     if (!IsPlain(node)) return false;
@@ -222,7 +227,7 @@ class Folder {
     return true;
   }
 
-  // Folds what follows a convolution.
+  // Folds the nodes that follow a convolution.
   void Fold(int32_t conv) {
     Tensor filter;
     int32_t filter_node = -1;
@@ -231,7 +236,7 @@ class Folder {
     const int64_t channels = filter.dim_size(3) * (depthwise ? filter.dim_size(2) : 1);
     if (filter.NumElements() == 0) return;
     const std::vector<WeightRange> ranges = RangesOf(filter, channels);
-    // Each node but the last is read by the next alone.
+    // Each node except the last has one reader, the next node of the chain.
     std::vector<int32_t> chain = {conv};
     Affine affine(channels);
     for (;;) {
@@ -243,7 +248,8 @@ class Folder {
       affine = std::move(longer);
       chain.push_back(next);
     }
-    // Copies of a filter that convolutions share would multiply its memory.
+    // Folds a filter that several convolutions share for only one of them, because more copies
+    // would multiply its memory.
     if (!affine.scales() || folded_filters_.count(filter_node) > 0) return;
     absl::StatusOr<Tensor> folded = Tensor::Allocate(DT_FLOAT, filter.shape());
     if (!folded.ok()) return;
@@ -257,7 +263,7 @@ class Folder {
     if (Replace(chain, *folded, affine)) folded_filters_.insert(filter_node);
   }
 
-  // Puts a convolution with another filter, and an addition of a bias, in the place of a chain.
+  // Replaces a chain with a convolution that has the folded filter, followed by a bias addition.
   bool Replace(const std::vector<int32_t>& chain, const Tensor& filter, const Affine& affine) {
     const int32_t conv = chain.front();
     const int32_t last = chain.back();
@@ -297,7 +303,7 @@ class Folder {
     return true;
   }
 
-  // Makes the kernel of all biases. Returns false if there is none.
+  // Makes the kernel that all bias additions share. Returns false on error.
   bool MakeBiasAdd(const Node& of) {
     if (bias_add_ != nullptr) return true;
     auto kernel = PlanRewriter::MakeKernel(of, "BiasAdd", {{"T", DT_FLOAT}}, {DT_FLOAT, DT_FLOAT},
@@ -312,7 +318,7 @@ class Folder {
   PlanGraph& graph_;
   // Null until a bias is added.
   std::shared_ptr<const OpKernel> bias_add_;
-  // The constants of which a convolution has a folded copy.
+  // Filters that already have a folded copy.
   internal::HashSet<int32_t> folded_filters_;
 };
 

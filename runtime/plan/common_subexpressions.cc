@@ -61,10 +61,10 @@ class NodeHasher {
  public:
   explicit NodeHasher(const PlanGraph& graph) : graph_(graph) {}
 
-  // Returns true if the node may be eliminated, and sets *hash then.
+  // Sets *hash and returns true if the node may be eliminated.
   bool Hash(int32_t index, size_t* hash) {
     const Node& node = graph_.origin(index);
-    // The sources of a node that was folded before are unknown.
+    // The sources of a node that is already folded are unknown.
     if (!graph_.is_original(index) || graph_.has_known_value(index) || !IsPure(node)) return false;
     size_t attrs = absl::HashOf(&node.output_types());
     if (!TypesTellAttrs(node)) {
@@ -113,7 +113,7 @@ bool Same(const PlanGraph& graph, int32_t i, int32_t j) {
 
 absl::Status EliminateCommonSubexpressions(const PassContext& context, PlanGraph* graph) {
   if (!context.options.eliminate_common_subexpressions) return absl::OkStatus();
-  // By node; only for nodes that may be eliminated.
+  // Indexed by node; set only for nodes that may be eliminated.
   std::vector<size_t> hashes(graph->num_nodes());
   const auto hash_of = [&](int32_t i) { return hashes[i]; };
   const auto same = [&](int32_t a, int32_t b) {

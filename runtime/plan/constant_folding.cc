@@ -10,9 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/allocator.h"
 #include "gradflow/core/call_safely.h"
+#include "gradflow/core/integer_kernels.h"
 #include "gradflow/core/parallel.h"
-#include "gradflow/core/run_stop.h"
 #include "gradflow/core/status.h"
+#include "gradflow/core/stop_token.h"
 #include "gradflow/core/tensor.h"
 #include "gradflow/graph/node_checks.h"
 #include "gradflow/graph/node_kernel.h"
@@ -23,7 +24,7 @@
 namespace gradflow {
 namespace {
 
-// Allocates from the system, up to a limit.
+// Allocates from the system, up to a limit in bytes.
 class LimitedAllocator final : public Allocator {
  public:
   explicit LimitedAllocator(int64_t limit) : left_(limit) {}
@@ -39,7 +40,7 @@ class LimitedAllocator final : public Allocator {
     Release(bytes);
   }
   bool Reserve(size_t bytes) override {
-    // No limit allows more, and a sum could overflow.
+    // No limit allows more, and larger sums could overflow.
     constexpr size_t kMax = size_t{1} << 60;
     if (bytes > kMax) return false;
     if (left_.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed) >=
@@ -57,16 +58,16 @@ class LimitedAllocator final : public Allocator {
   std::atomic<int64_t> left_;
 };
 
-// Limits on the work of folding a plan, in units of about a nanosecond. What takes more is left to
-// the runs, which can be stopped. Work is counted, never timed, so that a plan does not depend on
-// the load of the machine: nodes, bytes of their inputs and outputs, and blocks of their loops.
-constexpr int64_t kMaxWork = 300'000'000;
+// Limits on the work of folding a plan, in units of about a nanosecond. Nodes beyond the limit are
+// left to the runs, which can be stopped. Work counts nodes, bytes of inputs and outputs, and loop
+// blocks. It is never timed, so a plan does not depend on the load of the machine.
+constexpr int64_t kMaxWork = PlanBudget::kMaxFoldingWork;
 constexpr int64_t kNodeWork = 1'000;
-// BlockSizeForCost() aims at blocks of this work. Loops call RunStop::Check() before each block.
+// BlockSizeForCost() aims at blocks of this work. Loops call StopToken::Check() before each block.
 constexpr int64_t kBlockWork = 20'000;
 
-// The work of libraries for matrices, which do not check whether to stop. They take time in the
-// third power of the size of a matrix.
+// The work of matrix libraries, which do not check whether to stop. Their time grows with the cube
+// of the matrix size.
 int64_t LibraryWork(const Node& node, absl::Span<const Tensor> inputs) {
   if (node.op().api().group != "linalg_ops") return 0;
   double work = 0;
@@ -90,19 +91,27 @@ class KnownKernel final : public OpKernel {
   const std::vector<Tensor> outputs_;
 };
 
-bool IsString(DataType dtype) { return BaseType(dtype) == DT_STRING; }
+// Strings and lists may take far more memory than their tensors.
+bool IsStringOrVariant(DataType dtype) {
+  return BaseType(dtype) == DT_STRING || BaseType(dtype) == DT_VARIANT;
+}
 
 class ConstantFolder {
  public:
-  ConstantFolder(const PassContext& context, PlanGraph* graph)
-      : max_bytes_(context.options.max_folded_bytes),
+  // Does not fold nodes with a QuantizingKernel if `keeps_quantizers` is true.
+  ConstantFolder(const PassContext& context, PlanGraph* graph, bool keeps_quantizers)
+      : keeps_quantizers_(keeps_quantizers),
+        max_bytes_(context.budget->folded_bytes),
+        budget_(*context.budget),
         limits_(context.limits),
         kernels_(*context.kernels),
         graph_(*graph),
-        uses_cache_(!context.options.fold_batch_norms),
+        uses_cache_(!context.options.fold_batch_norms && !context.options.integer_inference &&
+                    !graph->is_loop()),
         kind_(graph->num_nodes(), kVariable),
         allocator_(std::make_shared<LimitedAllocator>(max_bytes_ - FoldedBytes())),
-        stop_(limits_.cancelled, limits_.closed) {}
+        stop_(limits_.cancelled, limits_.closed),
+        work_left_(context.budget->folding_work) {}
 
   // Returns an error if the run is over and a node was stopped.
   absl::Status Fold() {
@@ -118,13 +127,14 @@ class ConstantFolder {
         kind_[i] = kFolded;
       }
     }
-    // Done also when stopped: the values so far are complete, and other plans need not compute them
+    // Also runs after a stop: the values so far are complete, and other plans need not compute them
     // again.
     for (const int32_t i : graph_.order()) {
-      // Values that only served to compute others are dropped with their nodes.
+      // Values that only other folded nodes read are dropped with their nodes.
       if (kind_[i] != kFolded || uses_[i] == 0) continue;
       const FoldedNode folded = MakeFolded(std::move(values_.find(i)->second));
-      if (uses_cache_) kernels_.AddFolded(graph_.origin(i), folded, max_bytes_);
+      if (UsesCache(i)) kernels_.AddFolded(graph_.origin(i), folded, max_bytes_);
+      budget_.folded_bytes -= folded.bytes;
       graph_.SetConstant(i, folded.kernel);
     }
     GRADFLOW_RETURN_IF_ERROR(graph_.Prune());
@@ -134,31 +144,38 @@ class ConstantFolder {
  private:
   enum Kind : uint8_t { kVariable, kConst, kFolded };
 
+  // The cache holds nodes of the session's graph, but no nodes of functions.
+  bool UsesCache(int32_t node) const { return uses_cache_ && graph_.site(node) == nullptr; }
+
   // Returns the bytes of nodes that were folded for other plans and are used here.
   int64_t FoldedBytes() const {
     int64_t bytes = 0;
     for (const int32_t i : graph_.order()) {
-      if (graph_.has_known_value(i)) bytes += kernels_.FindFolded(graph_.origin(i)).bytes;
+      if (graph_.has_known_value(i) && graph_.site(i) == nullptr)
+        bytes += kernels_.FindFolded(graph_.origin(i)).bytes;
     }
     return bytes;
   }
 
-  // Returns true if everything that the node needs is known.
+  // Returns true if the node is pure and not excluded, and everything that it needs is known.
   bool MayBeFolded(int32_t i) const {
     const Node& node = graph_.origin(i);
-    // Values are folded in the memory of the first device.
+    // Folded values are in memory of the first device.
     if (graph_.device(i) != 0) return false;
-    if (graph_.num_inputs(i) == 0 || (uses_cache_ && !kernels_.MayBeFolded(node))) return false;
+    if (graph_.num_inputs(i) == 0 || (UsesCache(i) && !kernels_.MayBeFolded(node))) return false;
     for (int e = 0; e < graph_.num_edges(i); ++e) {
       const PlanGraph::Value source = graph_.edge(i, e);
-      // False also for a control input that a feed satisfies: a plan without this feed must not
+      // A control input that a feed satisfies prevents folding: a plan without this feed must not
       // find the node in the cache.
       if (source.is_feed() || kind_[source.node] == kVariable) return false;
     }
     for (const DataType dtype : node.output_types()) {
-      if (IsString(dtype)) return false;
+      if (IsStringOrVariant(dtype)) return false;
     }
-    return IsPure(node);
+    if (!IsPure(node)) return false;
+    if (!keeps_quantizers_) return true;
+    const absl::StatusOr<const OpKernel*> kernel = kernels_.Get(graph_.site(i), node);
+    return !kernel.ok() || dynamic_cast<const QuantizingKernel*>(*kernel) == nullptr;
   }
 
   // Computes a node. Returns false if it is left to the runs.
@@ -177,17 +194,19 @@ class ConstantFolder {
       if (bytes > max_bytes_) return errors::ResourceExhausted("inputs too large to fold");
       work_left_ -= kNodeWork + bytes + LibraryWork(node, inputs);
       if (work_left_ <= 0) return errors::ResourceExhausted("takes too much work to fold");
-      GRADFLOW_ASSIGN_OR_RETURN(const OpKernel* const kernel, kernels_.Get(node));
+      GRADFLOW_ASSIGN_OR_RETURN(const OpKernel* const kernel, kernels_.Get(graph_.site(i), node));
       return Run(node, *kernel, absl::MakeSpan(inputs), &outputs);
     });
     if (!status.ok()) {
       if (stop_.cancelled() || stop_.closed()) {
         // A stop is not a fault of the node.
-        stopped_ = errors::Prefix(absl::StrCat(internal::NodePrefix(node.def()), "stopped, since "),
-                                  WhyStopped(stop_, limits_));
-      } else if (uses_cache_ &&
+        stopped_ = errors::Prefix(
+            absl::StrCat(PlanNodePrefix(graph_.origin_at_site(i)), "stopped, since "),
+            WhyStopped(stop_, limits_));
+      } else if (UsesCache(i) &&
                  (!absl::IsResourceExhausted(status) || work_before - work_left_ > kMaxWork / 2)) {
-        // Otherwise another plan may have more memory or work to spare.
+        // A node that only exceeded the remaining memory or work is not excluded, because another
+        // plan may have more left.
         kernels_.NeverFold(node);
       }
       return false;
@@ -200,7 +219,8 @@ class ConstantFolder {
 
   absl::Status Run(const Node& node, const OpKernel& kernel, absl::Span<Tensor> inputs,
                    std::vector<Tensor>* outputs) {
-    RunStop stop(limits_.cancelled, limits_.closed, RunStop::MaxChecks{work_left_ / kBlockWork});
+    StopToken stop(limits_.cancelled, limits_.closed,
+                   StopToken::MaxChecks{work_left_ / kBlockWork});
     RunContext run;
     run.stop = &stop;
     run.max_loop_threads = 1;
@@ -208,7 +228,7 @@ class ConstantFolder {
     const absl::Status status = internal::RunNodeKernel(node, kernel, inputs, run, outputs);
     const int64_t checks = work_left_ / kBlockWork - stop.checks_left();
     work_left_ -= checks * kBlockWork;
-    // Loops of a stopped kernel may have skipped blocks, so that its status means nothing.
+    // Loops of a stopped kernel may have skipped blocks, so its status means nothing.
     if (stop.checks_left() < 0) {
       work_left_ = 0;
       return errors::ResourceExhausted("takes too much work to fold");
@@ -217,7 +237,7 @@ class ConstantFolder {
     GRADFLOW_RETURN_IF_ERROR(CheckStop(&stop_));
     int64_t bytes = 0;
     for (const Tensor& output : *outputs) bytes += static_cast<int64_t>(output.TotalBytes());
-    // Counts memory that does not come from the allocator, too.
+    // Includes memory that does not come from the allocator.
     if (bytes > max_bytes_) return errors::ResourceExhausted("outputs too large to fold");
     work_left_ -= bytes;
     return absl::OkStatus();
@@ -229,37 +249,39 @@ class ConstantFolder {
     const Node& node = graph_.origin(value.node);
     const OpKernel* kernel = graph_.kernel(value.node).get();
     if (kernel == nullptr) {
-      GRADFLOW_ASSIGN_OR_RETURN(kernel, kernels_.Get(node));
+      GRADFLOW_ASSIGN_OR_RETURN(kernel, kernels_.Get(graph_.site(value.node), node));
     }
     std::vector<Tensor> outputs;
     GRADFLOW_RETURN_IF_ERROR(Run(node, *kernel, {}, &outputs));
     return std::move(outputs[value.output]);
   }
 
-  // Drops a use of a node, one of whose readers has been folded.
+  // Drops one use of a node after one of its readers has been folded.
   void DropUse(int32_t node) {
     if (--uses_[node] > 0) return;
     const auto it = values_.find(node);
     if (it != values_.end()) it->second = {};
   }
 
+  const bool keeps_quantizers_;
   const int64_t max_bytes_;
+  PlanBudget& budget_;
   const RunLimits& limits_;
   KernelCache& kernels_;
   PlanGraph& graph_;
-  // False if the folded constants decide the bits of results. The plan must not depend on earlier
-  // plans then.
+  // False if folded constants decide the bits of results, because the plan must then not depend on
+  // earlier plans. Also false in a loop.
   const bool uses_cache_;
-  // By node.
+  // Indexed by node.
   std::vector<Kind> kind_;
-  // By node; empty until a node is folded. A folded node uses nothing.
+  // The number of uses of each node; empty until a node is folded. A folded node uses nothing.
   std::vector<int32_t> uses_;
-  // By node: the outputs of folded nodes, as long as they are used.
+  // The outputs of folded nodes that still have uses, keyed by node.
   internal::HashMap<int32_t, std::vector<Tensor>> values_;
   const std::shared_ptr<Allocator> allocator_;
   // Stops when the run that waits for the plan is cancelled.
-  RunStop stop_;
-  int64_t work_left_ = kMaxWork;
+  StopToken stop_;
+  int64_t& work_left_;
   absl::Status stopped_;
 };
 
@@ -273,8 +295,15 @@ FoldedNode MakeFolded(std::vector<Tensor> outputs) {
 }
 
 absl::Status FoldConstants(const PassContext& context, PlanGraph* graph) {
-  if (context.options.max_folded_bytes <= 0) return absl::OkStatus();
-  return ConstantFolder(context, graph).Fold();
+  if (context.budget->folded_bytes <= 0) return absl::OkStatus();
+  return ConstantFolder(context, graph, context.options.integer_inference).Fold();
+}
+
+absl::Status FoldQuantizedConstants(const PassContext& context, PlanGraph* graph) {
+  if (!context.options.integer_inference || context.budget->folded_bytes <= 0) {
+    return absl::OkStatus();
+  }
+  return ConstantFolder(context, graph, /*keeps_quantizers=*/false).Fold();
 }
 
 }  // namespace gradflow

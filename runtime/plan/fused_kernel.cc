@@ -9,10 +9,11 @@
 namespace gradflow {
 namespace {
 
-// The number of elements that all steps process before the next ones; they fit the L1 cache.
+// The number of elements that all steps process before they continue with the next elements. This
+// number of elements fits in the L1 cache.
 constexpr int64_t kElementsAtOnce = 4096;
 
-// Borrowed inputs of one link or more.
+// Borrowed inputs of one or more links.
 using Inputs = absl::InlinedVector<Tensor, 8>;
 
 // Appends the inputs of a link. The input that is the previous link's output is unset.
@@ -44,7 +45,7 @@ class FusedKernel::Steps final : public FusedSteps {
   Steps(const FusedKernel& kernel, const KernelContext& ctx) : kernel_(kernel), ctx_(ctx) {}
 
   bool Prepare(const TensorShape& shape) override {
-    // Steps may borrow the tensors where they are.
+    // Steps may borrow the tensors, so growth must not move them.
     inputs_.reserve(kernel_.num_step_inputs_);
     for (size_t i = 1; i < kernel_.links_.size(); ++i) {
       const Link& link = kernel_.links_[i];
@@ -69,7 +70,7 @@ class FusedKernel::Steps final : public FusedSteps {
  private:
   const FusedKernel& kernel_;
   const KernelContext& ctx_;
-  // Tensors that the steps borrow, of all steps.
+  // The tensors that the steps borrow.
   Inputs inputs_;
   absl::InlinedVector<std::unique_ptr<FusedStep>, 8> steps_;
 };

@@ -1,8 +1,8 @@
-// FusedKernel: a convolution or product that applies the steps behind it to its result. Not for
-// users.
+// FusedKernel: a convolution or matrix product that applies the elementwise steps after it to its
+// result. Internal.
 //
-// It holds the kernels of all its nodes. Where a run's shapes do not suit, or an input is not
-// valid, it runs them one by one, with the results and errors of the nodes.
+// Holds the kernels of all nodes that it replaces. If a run's shapes are not supported or an input
+// is invalid, it runs these kernels one by one, with the same results and errors as without fusion.
 #ifndef GRADFLOW_RUNTIME_PLAN_FUSED_KERNEL_H_
 #define GRADFLOW_RUNTIME_PLAN_FUSED_KERNEL_H_
 
@@ -25,20 +25,21 @@ class FusedKernel final : public OpKernel {
     const OpKernel* kernel = nullptr;
     // Keeps a kernel that another pass has made; otherwise null.
     std::shared_ptr<const OpKernel> owner;
-    // Null for the first.
+    // Null for the head.
     const StepKernel* step = nullptr;
-    // The input that is the output of the node before it.
+    // The input that takes the previous node's output.
     int input = -1;
     int num_inputs = 0;
-    // Index of its first other input among those of the fused node.
+    // The index, among the inputs of the fused node, of this node's first input that is not the
+    // previous node's output.
     int first_input = 0;
     DataTypeVector output_types;
   };
 
   FusedKernel(const FusibleKernel* head, std::vector<Link> links);
   absl::Status Compute(KernelContext& ctx) const override;
-  // Head first. The inputs of the fused node are those of the head, followed by those of each step
-  // without the output of the step before it.
+  // Returns the links, head first. The fused node has the inputs of the head, followed by the
+  // inputs of each step except the previous node's output.
   absl::Span<const Link> links() const { return links_; }
 
  private:

@@ -1,5 +1,5 @@
-// FuseSteps: convolutions and products apply the elementwise nodes that follow them to each part of
-// their result, while that is in a cache.
+// FuseSteps: convolutions and matrix products apply the elementwise nodes that follow them to each
+// part of the result while the part is in a cache.
 #include <memory>
 #include <string>
 #include <typeinfo>
@@ -17,7 +17,8 @@
 namespace gradflow {
 namespace {
 
-// The interface T of kernels of one class, or null. Neighbors are often of one class.
+// Casts a kernel to T, or returns null. Remembers the last class, because consecutive kernels often
+// have the same class.
 template <typename T>
 class Cast {
  public:
@@ -47,14 +48,14 @@ class Fuser {
       if (heads_[node]) heads.push_back(node);
     }
     // Visits heads in reverse order: if an addition has several convolutions as inputs, it is fused
-    // with the last one, whose other input is then ready.
+    // with the last one, and its other input is then ready.
     for (size_t i = heads.size(); i-- > 0;) FuseFrom(heads[i]);
     return graph_.Prune();
   }
 
  private:
-  // Makes the kernels in the order of the plan, as the layout does. Kernels of constants precede
-  // those of their readers, which may keep the constants' values.
+  // Makes the kernels in the order of the plan, like LayOutPlan(). Kernels of constants come before
+  // the kernels of their readers, which may keep the constants' values.
   absl::Status FindKernels() {
     kernel_of_.resize(graph_.num_nodes());
     heads_.resize(graph_.num_nodes());
@@ -73,7 +74,7 @@ class Fuser {
     std::vector<int32_t> chain = {head};
     std::vector<FusedKernel::Link> links(1);
     links[0].num_inputs = graph_.num_inputs(head);
-    // Blocks of loops stay short, so that a run can be stopped.
+    // Keeps loop blocks short, so that a run can be stopped.
     constexpr size_t kMaxLinks = 16;
     for (int32_t node = head; chain.size() < kMaxLinks;) {
       const int32_t next = rewriter_.OnlyReader(node);
@@ -116,7 +117,7 @@ class Fuser {
 
   PlanRewriter rewriter_;
   PlanGraph& graph_;
-  // By node: the kernels of pure nodes.
+  // The kernels of pure nodes, indexed by node.
   std::vector<const OpKernel*> kernel_of_;
   std::vector<bool> heads_;
   // The nodes of chains.

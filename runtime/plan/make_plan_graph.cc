@@ -4,11 +4,11 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/attributes.h"
-#include "gradflow/core/run_stop.h"
 #include "gradflow/core/status.h"
+#include "gradflow/core/stop_token.h"
+#include "gradflow/graph/control_flow.h"
 #include "gradflow/graph/node_checks.h"
 #include "gradflow/graph/tables.h"
 #include "gradflow/proto/graph.pb.h"
@@ -20,15 +20,15 @@
 namespace gradflow {
 namespace {
 
-// Returns the shape that a Placeholder declares; of unknown rank if it declares none, or the node
-// is not a Placeholder.
+// Returns the shape that a Placeholder declares. The rank is unknown if it declares no shape or the
+// node is not a Placeholder.
 absl::StatusOr<PartialTensorShape> DeclaredShape(const Node& node) {
   PartialTensorShape shape;
   const bool declares = IsPlaceholder(node) || node.type_string() == "PlaceholderWithDefault";
   if (!declares || FindNodeAttr(node.def(), "shape") == nullptr) return shape;
   absl::Status status = node.GetAttr("shape", &shape);
   if (!status.ok()) return errors::Prefix(internal::NodePrefix(node.def()), status);
-  // Graphs of older versions encode an unknown shape as that of a scalar.
+  // Older graph versions encode an unknown shape as a scalar's shape.
   constexpr int kFirstVersionWithUnknownRank = 24;
   if (shape.dims() == 0 &&
       node.graph().def().versions().producer() < kFirstVersionWithUnknownRank) {
@@ -45,11 +45,10 @@ class PlanGraphMaker {
       : graph_(graph),
         context_(context),
         stop_(context.limits.cancelled, context.limits.closed),
+        result_(context.options.devices),
         ids_(graph.num_nodes(), kUnvisited) {}
 
   absl::StatusOr<PlanGraph> Make(const PlanNames& names) {
-    const absl::Span<const std::string> devices = context_.options.devices;
-    if (!devices.empty()) result_.devices_.assign(devices.begin(), devices.end());
     GRADFLOW_RETURN_IF_ERROR(ResolveFeeds(names.feeds));
     use_folded_ = MayUseFolded();
     std::vector<const Node*> roots;
@@ -65,6 +64,10 @@ class PlanGraphMaker {
     }
     roots.insert(roots.end(), targets.begin(), targets.end());
     for (const Node* root : roots) GRADFLOW_RETURN_IF_ERROR(Visit(root));
+    for (size_t i = 0; i < back_edges_.size(); ++i) {
+      GRADFLOW_RETURN_IF_ERROR(Visit(back_edges_[i].source.node));
+    }
+    for (const BackEdge& edge : back_edges_) result_.edges_[edge.index] = ValueOf(edge.source);
     for (const TensorRef& fetch : fetches_) {
       result_.roots_.push_back(ValueOf({fetch.node, fetch.output}));
     }
@@ -74,7 +77,7 @@ class PlanGraphMaker {
   }
 
  private:
-  // Instead of the id of a node that has not been added.
+  // Stands for the id of a node that has not been added.
   static constexpr int32_t kUnvisited = -1;
   static constexpr int32_t kInProgress = -2;
 
@@ -113,7 +116,9 @@ class PlanGraphMaker {
       PlanGraph::Feed feed;
       feed.name = TensorName(fed);
       feed.dtype = BaseType(fed.node->output_type(fed.output));
-      GRADFLOW_ASSIGN_OR_RETURN(feed.shape, DeclaredShape(*fed.node));
+      if (context_.options.check_feed_shapes) {
+        GRADFLOW_ASSIGN_OR_RETURN(feed.shape, DeclaredShape(*fed.node));
+      }
       result_.feeds_.push_back(std::move(feed));
     }
     return absl::OkStatus();
@@ -123,24 +128,14 @@ class PlanGraphMaker {
   bool MayUseFolded() const {
     if (context_.options.max_folded_bytes == 0) return false;
     // Folded constants then decide the bits of results, and must not depend on earlier plans.
-    if (context_.options.fold_batch_norms) return false;
+    if (context_.options.fold_batch_norms || context_.options.integer_inference) return false;
     // Folded nodes depend on pure nodes and constants. A feed of one of these changes their values.
     return std::all_of(feeds_.begin(), feeds_.end(), [&](const auto& feed) {
       const Node& node = *graph_.node(feed.first.first);
-      return !node.IsConstant() && !IsPure(node);
+      // The nodes of a function may take the place of the node.
+      const bool is_functional = node.op().functional() != FunctionalOp::kNone;
+      return !node.IsConstant() && !IsPure(node) && !is_functional;
     });
-  }
-
-  // Returns the index of the device that the node asks for, "/job:a/device:NPU:1" or
-  // "/device:NPU:1", or 0.
-  uint8_t DeviceOf(const Node& node) const {
-    // Read only if it matters: the definition is in no cache.
-    if (result_.devices_.size() == 1) return 0;
-    const std::string& requested = node.requested_device();
-    for (size_t i = 1; i < result_.devices_.size(); ++i) {
-      if (absl::EndsWith(requested, result_.devices_[i])) return static_cast<uint8_t>(i);
-    }
-    return 0;
   }
 
   // Returns an error when the run that waits for the plan is cancelled.
@@ -169,7 +164,7 @@ class PlanGraphMaker {
       if (node->id() >= kNodesAhead) PrefetchNode(graph_.node(node->id() - kNodesAhead));
       if (!use_folded_) return;
       step.folded = context_.kernels->FindFolded(*node).kernel;
-      // The sources of a folded node are not needed for it.
+      // A folded node does not need its sources.
       if (step.folded != nullptr) step.sources = {};
     };
     if (ids_[root->id()] == kUnvisited) enter(root);
@@ -179,7 +174,7 @@ class PlanGraphMaker {
       while (next == nullptr && !step.sources.empty()) {
         const Node::Source& source = step.sources.front();
         step.sources.remove_prefix(1);
-        if (IsCut(source)) continue;
+        if (IsCut(source) || IsBackEdge(*step.node, source)) continue;
         const int32_t id = ids_[source.node->id()];
         if (id == kInProgress) {
           return errors::Internal(internal::NodePrefix(step.node->def()), "the graph has a cycle");
@@ -197,7 +192,7 @@ class PlanGraphMaker {
     return absl::OkStatus();
   }
 
-  // Adds a node whose sources have been added. With `folded`, it is a constant.
+  // Adds a node whose sources have been added. The node is a constant if `folded` is not null.
   void Add(const Node& node, std::shared_ptr<const OpKernel> folded) {
     const int32_t id = result_.num_nodes();
     ids_[node.id()] = id;
@@ -206,7 +201,7 @@ class PlanGraphMaker {
     added.output_types = &node.output_types();
     added.edges_begin = static_cast<int64_t>(result_.edges_.size());
     added.stateful = node.op_def().is_stateful();
-    added.device = DeviceOf(node);
+    added.device = result_.DeviceOf(node);
     result_.order_.push_back(id);
     if (folded != nullptr) {
       added.kernel = static_cast<int32_t>(result_.kernels_.size());
@@ -215,24 +210,37 @@ class PlanGraphMaker {
     }
     added.num_inputs = node.num_inputs();
     added.num_edges = static_cast<int32_t>(node.sources().size());
-    for (const Node::Source& source : node.sources()) result_.edges_.push_back(ValueOf(source));
+    for (const Node::Source& source : node.sources()) {
+      if (!IsCut(source) && IsBackEdge(node, source)) {
+        back_edges_.push_back({static_cast<int64_t>(result_.edges_.size()), source});
+      }
+      result_.edges_.push_back(ValueOf(source));
+    }
   }
 
   const Graph& graph_;
   const PassContext& context_;
-  RunStop stop_;
+  StopToken stop_;
   PlanGraph result_;
+  // The edges that close loops. They are set when all nodes have been added.
+  struct BackEdge {
+    int64_t index;
+    Node::Source source;
+  };
+  std::vector<BackEdge> back_edges_;
   // (node id, output) -> index of the feed.
   internal::HashMap<std::pair<int, int>, int> feeds_;
   std::vector<TensorRef> fetches_;
-  // By the id of the graph's node: the id in the plan.
+  // The id in the plan of each node, indexed by its id in the graph.
   std::vector<int32_t> ids_;
   bool use_folded_ = false;
 };
 
 absl::StatusOr<PlanGraph> MakePlanGraph(const Graph& graph, const PlanNames& names,
                                         const PassContext& context) {
-  return PlanGraphMaker(graph, context).Make(names);
+  GRADFLOW_ASSIGN_OR_RETURN(PlanGraph made, PlanGraphMaker(graph, context).Make(names));
+  GRADFLOW_RETURN_IF_ERROR(ConvertLoops(context, &made));
+  return made;
 }
 
 }  // namespace gradflow

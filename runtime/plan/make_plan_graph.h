@@ -1,5 +1,4 @@
-// MakePlanGraph: from a graph and the names of a run to the plan's intermediate form.
-// Not for users.
+// MakePlanGraph builds a plan's intermediate form from a graph and the names of a run. Internal.
 #ifndef GRADFLOW_RUNTIME_PLAN_MAKE_PLAN_GRAPH_H_
 #define GRADFLOW_RUNTIME_PLAN_MAKE_PLAN_GRAPH_H_
 
@@ -10,8 +9,8 @@
 
 namespace gradflow {
 
-// Prunes `graph` to the nodes that the fetches and targets need, with feeds in the place of the
-// tensors that they feed, and with the constants that the kernel cache has folded. Errors are those
+// Prunes `graph` to the nodes that the fetches and targets need. Feeds replace the tensors that
+// they feed, and constants replace the nodes that the kernel cache has folded. Returns the errors
 // of Plan::Make.
 absl::StatusOr<PlanGraph> MakePlanGraph(const Graph& graph, const PlanNames& names,
                                         const PassContext& context);

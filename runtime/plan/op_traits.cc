@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "gradflow/core/registry.h"
 #include "gradflow/core/types.h"
+#include "gradflow/graph/control_flow.h"
 #include "gradflow/proto/node_def.pb.h"
 #include "gradflow/proto/op_def.pb.h"
 
@@ -11,7 +13,7 @@ namespace gradflow {
 AttrsByTypes AttrsThatFollowFromTypes(const OpDef& op_def) {
   AttrsByTypes result;
   for (const OpDef::AttrDef& attr : op_def.attr()) {
-    // A list of a given length may be empty, and shows no type then.
+    // A list of a given length may be empty and then shows no type.
     const auto shows = [&](const OpDef::ArgDef& arg) {
       return arg.number_attr().empty() &&
              (arg.type_attr() == attr.name() || arg.type_list_attr() == attr.name());
@@ -31,6 +33,9 @@ bool IsPlaceholder(const Node& node) {
 
 bool IsPure(const Node& node) {
   if (node.op_def().is_stateful() || node.num_outputs() == 0 || IsPlaceholder(node)) return false;
+  if (node.op().functional() != FunctionalOp::kNone) return false;
+  // Their outputs may be dead.
+  if (ControlFlowOpOf(node) != ControlFlowOp::kNone) return false;
   for (const OpDef::ArgDef& arg : node.op_def().input_arg()) {
     if (arg.is_ref()) return false;
   }

@@ -12,9 +12,9 @@
 namespace gradflow {
 
 absl::Status CheckPlanStop(const PlanGraph& graph, int32_t node, const RunLimits& limits,
-                           RunStop* stop) {
+                           StopToken* stop) {
   if (!stop->Check()) return absl::OkStatus();
-  const std::string prefix = PlanNodePrefix(graph.origin(node), graph.label(node));
+  const std::string prefix = PlanNodePrefix(graph.origin_at_site(node), graph.label(node));
   return errors::Prefix(absl::StrCat(prefix, "not planned, since "), WhyStopped(*stop, limits));
 }
 
@@ -46,7 +46,7 @@ absl::StatusOr<const OpKernel*> PlanRewriter::KernelOf(int32_t node) {
   if (const OpKernel* const kernel = graph_.kernel(node).get()) return kernel;
   const Node& origin = graph_.origin(node);
   if (!IsPure(origin)) return nullptr;
-  return context_.kernels->Get(origin);
+  return context_.kernels->Get(graph_.site(node), origin);
 }
 
 bool PlanRewriter::ConstantOf(PlanGraph::Value source, Tensor* value, int32_t* constant) {
@@ -61,8 +61,9 @@ bool PlanRewriter::ConstantOf(PlanGraph::Value source, Tensor* value, int32_t* c
   const OpKernel* kernel = graph_.kernel(source.node).get();
   if (kernel == nullptr) {
     if (!node.IsConstant()) return false;
-    if (context_.kernels->Find(node) == nullptr) read_.insert(&node);
-    const absl::StatusOr<const OpKernel*> made = context_.kernels->Get(node);
+    const CallSite* const site = graph_.site(source.node);
+    if (context_.kernels->Find(site, node) == nullptr) read_.insert({site, &node});
+    const absl::StatusOr<const OpKernel*> made = context_.kernels->Get(site, node);
     // The node remains in the plan, whose layout returns the error.
     if (!made.ok()) return false;
     kernel = *made;
@@ -72,8 +73,8 @@ bool PlanRewriter::ConstantOf(PlanGraph::Value source, Tensor* value, int32_t* c
 }
 
 void PlanRewriter::DropUnreadConstants() {
-  for (const int32_t node : graph_.order()) read_.erase(&graph_.origin(node));
-  for (const Node* const constant : read_) context_.kernels->Drop(*constant);
+  for (const int32_t node : graph_.order()) read_.erase({graph_.site(node), &graph_.origin(node)});
+  for (const auto& [site, constant] : read_) context_.kernels->Drop(site, *constant);
   read_.clear();
 }
 
@@ -94,13 +95,13 @@ absl::StatusOr<std::shared_ptr<const OpKernel>> PlanRewriter::MakeKernel(
 
 PlanNodeLabel PlanRewriter::LabelFor(absl::Span<const int32_t> nodes, absl::string_view op) const {
   PlanNodeLabel result;
-  result.name = graph_.origin(nodes.back()).name();
+  result.name = graph_.origin_at_site(nodes.back()).name();
   result.op = std::string(op);
   for (const int32_t node : nodes) {
     if (const PlanNodeLabel* const label = graph_.label(node)) {
       result.origins.insert(result.origins.end(), label->origins.begin(), label->origins.end());
     } else {
-      result.origins.push_back(&graph_.origin(node));
+      result.origins.push_back(graph_.origin_at_site(node));
     }
   }
   return result;

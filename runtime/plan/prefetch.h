@@ -1,5 +1,5 @@
 // Prefetching for loops over the nodes of large graphs, which are bound by memory latency.
-// Not for users.
+// Internal.
 #ifndef GRADFLOW_RUNTIME_PLAN_PREFETCH_H_
 #define GRADFLOW_RUNTIME_PLAN_PREFETCH_H_
 
@@ -9,7 +9,7 @@
 
 namespace gradflow {
 
-// A loop prefetches the node that it will need so many nodes later.
+// A loop prefetches the node that it needs this many nodes later.
 inline constexpr int kNodesAhead = 8;
 
 inline void PrefetchNode(const Node* node) {

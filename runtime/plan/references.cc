@@ -1,14 +1,17 @@
 // ResolveReferences() (passes.h).
 #include <memory>
 #include <utility>
+#include <vector>
 
-#include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/resource_handle.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/variable.h"
+#include "gradflow/graph/control_flow.h"
 #include "gradflow/graph/node.h"
 #include "gradflow/runtime/plan/passes.h"
+#include "gradflow/runtime/plan/wait_kernel.h"
 
 namespace gradflow {
 namespace {
@@ -28,13 +31,6 @@ class ReadKernel final : public OpKernel {
   const DataType dtype_;
 };
 
-// Ends when its control inputs have.
-class WaitKernel final : public OpKernel {
- public:
-  absl::Status Compute(KernelContext&) const override { return absl::OkStatus(); }
-  bool IsCheap() const override { return true; }
-};
-
 class References {
  public:
   explicit References(PlanGraph* graph) : graph_(*graph) {}
@@ -45,28 +41,32 @@ class References {
     for (int32_t node = 0; node < num_nodes && !any; ++node) {
       for (const DataType dtype : graph_.output_types(node)) any |= IsRefType(dtype);
     }
+    for (const PlanGraph::Feed& feed : graph_.feeds()) any |= IsRefType(feed.dtype);
     if (!any) return absl::OkStatus();
     for (int32_t node = 0; node < num_nodes; ++node) {
+      // Loops, the only nodes here that a pass has added and that have inputs, take references.
+      if (graph_.label(node) != nullptr) continue;
+      // A Merge waits for the branch that is taken.
+      const bool is_merge = ControlFlowOpOf(graph_.origin(node)) == ControlFlowOp::kMerge;
       int32_t barrier = kNoBarrier;
       for (int i = 0; i < graph_.num_inputs(node); ++i) {
         const PlanGraph::Value source = graph_.edge(node, i);
         if (graph_.origin(node).takes_reference(i)) {
-          if (source.is_feed()) {
+          if (source.is_feed() && !IsReference(source)) {
             return errors::InvalidArgument(
-                PlanNodePrefix(graph_.origin(node), nullptr), "input ", i,
+                PlanNodePrefix(graph_.origin_at_site(node)), "input ", i,
                 " must be a reference to a variable, but is fed a value");
           }
           continue;
         }
         if (!IsReference(source)) continue;
-        if (barrier == kNoBarrier && graph_.num_edges(node) > 1) barrier = AddBarrier(node);
-        graph_.SetEdge(node, i, AddRead(source, barrier));
+        if (barrier == kNoBarrier && graph_.num_edges(node) > 1 && !is_merge) {
+          barrier = AddBarrier(node);
+        }
+        graph_.SetEdge(node, i, AddRead(source, graph_.origin_at_site(node), barrier));
       }
     }
-    for (int i = 0; i < graph_.num_fetches(); ++i) {
-      const PlanGraph::Value root = graph_.roots()[i];
-      if (IsReference(root)) graph_.SetRoot(i, AddRead(root, kNoBarrier));
-    }
+    ReadFetches(num_nodes);
     return graph_.Prune();
   }
 
@@ -74,39 +74,89 @@ class References {
   static constexpr int32_t kNoBarrier = -1;
 
   bool IsReference(PlanGraph::Value value) const {
-    return !value.is_feed() && !value.is_control() &&
-           IsRefType(graph_.output_types(value.node)[value.output]);
+    if (value.is_control()) return false;
+    return IsRefType(value.is_feed() ? graph_.feeds()[value.output].dtype
+                                     : graph_.output_types(value.node)[value.output]);
   }
 
-  // Adds a node that ends when all inputs of `reader`, data and control, are there. Reads that
-  // waited for the inputs themselves would have a quadratic number of edges.
-  // REQUIRES: no edge of `reader` is a read yet
-  int32_t AddBarrier(int32_t reader) {
-    PlanGraph::NewNode barrier;
-    barrier.label.name = graph_.origin(reader).name();
-    barrier.label.op = "Wait";
-    barrier.label.origins = {&graph_.origin(reader)};
-    barrier.kernel = std::make_shared<WaitKernel>();
-    barrier.device = graph_.device(reader);
-    for (int e = 0; e < graph_.num_edges(reader); ++e) {
-      const PlanGraph::Value input = graph_.edge(reader, e);
-      if (!input.is_feed()) barrier.control_inputs.push_back(input.node);
+  // Adds a read for each fetched reference. In TensorFlow, a fetched reference shares the memory of
+  // the variable, so that the caller sees the updates of all other fetches and targets. `num_nodes`
+  // is the number of nodes before reads were added.
+  void ReadFetches(int32_t num_nodes) {
+    const std::vector<PlanGraph::Value> roots(graph_.roots().begin(), graph_.roots().end());
+    int32_t barrier = kNoBarrier;
+    for (int i = 0; i < graph_.num_fetches(); ++i) {
+      if (!IsReference(roots[i]) || graph_.keeps_reference(i)) continue;
+      if (barrier == kNoBarrier && roots.size() > 1 && !HasBranches(num_nodes)) {
+        barrier = AddBarrierOfRoots(roots, roots[i]);
+      }
+      graph_.SetRoot(i, AddRead(roots[i], graph_.origin_at_site(roots[i].node), barrier));
+    }
+  }
+
+  // Returns true if a node may be dead, and a read that waited for it would be dead too.
+  bool HasBranches(int32_t num_nodes) const {
+    for (int32_t node = 0; node < num_nodes; ++node) {
+      if (graph_.label(node) != nullptr) continue;
+      if (ControlFlowOpOf(graph_.origin(node)) == ControlFlowOp::kSwitch) return true;
+    }
+    return false;
+  }
+
+  // Adds a node that ends when all fetches and targets are ready.
+  int32_t AddBarrierOfRoots(absl::Span<const PlanGraph::Value> roots, PlanGraph::Value fetch) {
+    PlanGraph::NewNode barrier = NewBarrier(graph_.origin_at_site(fetch.node));
+    barrier.device = graph_.device(fetch.node);
+    for (const PlanGraph::Value root : roots) {
+      if (!root.is_feed()) barrier.control_inputs.push_back(root.node);
     }
     return graph_.AddNode(std::move(barrier));
   }
 
-  // Adds a node that reads the variable, after the barrier of its reader if there is one.
-  PlanGraph::Value AddRead(PlanGraph::Value source, int32_t barrier) {
-    const Node& variable = graph_.origin(source.node);
-    const DataType dtype = BaseType(graph_.output_types(source.node)[source.output]);
+  static PlanGraph::NewNode NewBarrier(const PlanOrigin& origin) {
+    PlanGraph::NewNode barrier;
+    barrier.label.name = origin.name();
+    barrier.label.op = "Wait";
+    barrier.label.origins = {origin};
+    barrier.kernel = std::make_shared<WaitKernel>();
+    return barrier;
+  }
+
+  // Adds a node that ends when all data and control inputs of `reader` are ready. If each read
+  // waited for the inputs itself, the number of edges would be quadratic.
+  // REQUIRES: no edge of `reader` is a read yet
+  int32_t AddBarrier(int32_t reader) {
+    PlanGraph::NewNode barrier = NewBarrier(graph_.origin_at_site(reader));
+    barrier.device = graph_.device(reader);
+    for (int e = 0; e < graph_.num_edges(reader); ++e) {
+      const PlanGraph::Value input = graph_.edge(reader, e);
+      if (input.is_feed()) continue;
+      // An output of a Switch may be dead although the Switch has run.
+      if (!input.is_control() && graph_.label(input.node) == nullptr &&
+          ControlFlowOpOf(graph_.origin(input.node)) == ControlFlowOp::kSwitch) {
+        barrier.inputs.push_back(input);
+      } else {
+        barrier.control_inputs.push_back(input.node);
+      }
+    }
+    return graph_.AddNode(std::move(barrier));
+  }
+
+  // Adds a node that reads the variable, after the barrier of its reader if there is one. Errors
+  // name `reader` if a loop is fed the variable.
+  PlanGraph::Value AddRead(PlanGraph::Value source, const PlanOrigin& reader, int32_t barrier) {
+    const PlanOrigin variable = source.is_feed() ? reader : graph_.origin_at_site(source.node);
+    const DataType dtype =
+        BaseType(source.is_feed() ? graph_.feeds()[source.output].dtype
+                                  : graph_.output_types(source.node)[source.output]);
     PlanGraph::NewNode read;
     read.label.name = variable.name();
     read.label.op = "Read";
-    read.label.origins = {&variable};
+    read.label.origins = {variable};
     read.kernel = std::make_shared<ReadKernel>(dtype);
     read.output_types = {dtype};
     read.inputs = {source};
-    read.device = graph_.device(source.node);
+    if (!source.is_feed()) read.device = graph_.device(source.node);
     if (barrier != kNoBarrier) read.control_inputs.push_back(barrier);
     return {graph_.AddNode(std::move(read)), 0};
   }

@@ -15,7 +15,11 @@ namespace {
 
 absl::StatusOr<const Node*> FindNode(const Graph& graph, absl::string_view role,
                                      absl::string_view full_name, absl::string_view node_name) {
-  if (const Node* node = graph.FindNode(node_name)) return node;
+  if (const Node* node = graph.FindNode(node_name)) {
+    const absl::Status resolved = node->CheckResolved();
+    if (resolved.ok()) return node;
+    return errors::Prefix(absl::StrCat(role, " ", internal::Quoted(full_name), ": "), resolved);
+  }
   // Names that differ much in length are not near. The bound keeps a typo in a graph of a million
   // nodes from taking seconds.
   constexpr size_t kMaxCandidates = 4096;

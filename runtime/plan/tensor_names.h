@@ -1,4 +1,4 @@
-// Look-up of a graph's nodes and tensors by the names that a run is given.
+// Looks up the nodes and tensors of a graph by name.
 //
 // A tensor is named "node:output", or "node" for output 0. A node to run is named "node".
 #ifndef GRADFLOW_RUNTIME_PLAN_TENSOR_NAMES_H_
@@ -21,13 +21,13 @@ struct TensorRef {
 // Returns "node:output".
 std::string TensorName(const TensorRef& tensor);
 
-// Finds a tensor by its name. The error's text begins with `role` ("feed", "fetch"): NOT_FOUND,
-// with the nearest names, if there is no such node; INVALID_ARGUMENT if the node has no such output
-// or the name is not that of a tensor.
+// Finds a tensor by name. Returns NOT_FOUND with the nearest names if there is no such node.
+// Returns INVALID_ARGUMENT if the node has no such output or `name` is not a tensor name. The error
+// text begins with `role` ("feed" or "fetch").
 absl::StatusOr<TensorRef> FindTensor(const Graph& graph, absl::string_view role,
                                      absl::string_view name);
 
-// FindTensor() for the name of a node.
+// Like FindTensor(), for the name of a node.
 absl::StatusOr<const Node*> FindTarget(const Graph& graph, absl::string_view name);
 
 }  // namespace gradflow

@@ -3,8 +3,8 @@
 //   CancellationToken token;
 //   // In one thread:
 //   absl::Status status = session->Run({}, feeds, fetches, targets, &outputs, nullptr, token);
-//   // In another: the run returns CANCELLED, also from within a kernel. This takes milliseconds,
-//   // except while the kernels are at work that docs/security.md lists under Exclusions.
+//   // In another thread. The run returns CANCELLED within milliseconds, even if a kernel runs.
+//   // docs/security.md lists the kernels that take longer under Exclusions.
 //   token.Cancel();
 //
 // Copies of a token share its state. A cancelled token stays cancelled: use a new one for the next
@@ -16,7 +16,7 @@
 
 #include <memory>
 
-#include "gradflow/core/run_stop.h"
+#include "gradflow/core/stop_token.h"
 
 #pragma GCC visibility push(default)
 namespace gradflow {
@@ -25,11 +25,11 @@ class CancellationToken {
  public:
   // Makes a new token, which is not cancelled.
   CancellationToken() : cancelled_(std::make_shared<CancelFlag>()) {}
-  // Not movable: a moved-from token would have no state.
+  // A move copies: a moved-from token would have no state.
   CancellationToken(const CancellationToken&) = default;
   CancellationToken& operator=(const CancellationToken&) = default;
 
-  // Ends all runs that use this token, those in flight and later ones.
+  // Ends all runs in flight and all later runs that use this token.
   void Cancel() const { cancelled_->Raise(); }
   bool IsCancelled() const { return cancelled_->IsRaised(); }
 

@@ -24,7 +24,8 @@ struct ClientSession::Impl {
   Impl(const Scope& s, const SessionOptions& options)
       : scope(s), graph(s.graph_as_shared_ptr()), runner(GraphRunner::Make(options, *graph)) {}
 
-  // Returns INVALID_ARGUMENT unless `node` is of this graph. `role` is "feed", "fetch" or "target".
+  // Returns INVALID_ARGUMENT unless `node` belongs to this graph. `role` is "feed", "fetch" or
+  // "target".
   absl::Status CheckNode(absl::string_view role, const Node* node) const {
     if (node == nullptr) {
       return errors::InvalidArgument("a ", role, " is empty: it names no node");
@@ -35,7 +36,7 @@ struct ClientSession::Impl {
     return absl::OkStatus();
   }
 
-  // CheckNode() for an output, whose index is checked with the name.
+  // CheckNode() for an output. The run rejects indexes that are too large.
   absl::Status CheckOutput(absl::string_view role, const Output& output) const {
     GRADFLOW_RETURN_IF_ERROR(CheckNode(role, output.node()));
     if (output.index() >= 0) return absl::OkStatus();
@@ -158,6 +159,10 @@ absl::Status ClientSession::RunCallable(CallableHandle handle,
 absl::Status ClientSession::ReleaseCallable(CallableHandle handle) const {
   GRADFLOW_RETURN_IF_ERROR(impl_->runner.status());
   return (*impl_->runner)->ReleaseCallable(handle);
+}
+
+ResourceManager* ClientSession::resources() const {
+  return impl_->runner.ok() ? (*impl_->runner)->resources() : nullptr;
 }
 
 PoolAllocator::Stats ClientSession::MemoryStats() const {

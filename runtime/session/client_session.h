@@ -1,4 +1,4 @@
-// ClientSession: runs the graph that a Scope has built, by Outputs instead of names.
+// ClientSession: runs the graph of a Scope. Takes Outputs instead of names.
 //
 //   Scope root = Scope::NewRootScope();
 //   auto x = ops::Placeholder(root, DT_FLOAT);
@@ -7,9 +7,9 @@
 //   std::vector<Tensor> outputs;
 //   absl::Status status = session.Run({{x, {1.f, 2.f}}}, {y}, &outputs);
 //
-// It runs the scope's graph itself, not a copy, so later runs see nodes that are added. The rules
-// of session.h for names, errors and fetched tensors apply. In addition, Run returns the error of a
-// scope that has failed, and of unsupported options.
+// A session runs the scope's graph itself, not a copy, so later runs see nodes that are added. The
+// rules of session.h for names, errors and fetched tensors apply. In addition, Run returns the
+// error of a failed scope or of unsupported options.
 //
 // Thread safety: any number of threads may call Run at once, while no thread adds to the scope. The
 // graph lives as long as the session. No call may be in progress when the session is destroyed.
@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "gradflow/core/resource_manager.h"
 #include "gradflow/core/tensor.h"
 #include "gradflow/graph/ops.h"
 #include "gradflow/graph/scope.h"
@@ -65,14 +66,14 @@ class ClientSession {
                    const std::vector<Output>& fetch_outputs,
                    const std::vector<Operation>& run_outputs, std::vector<Tensor>* outputs,
                    RunMetadata* run_metadata) const;
-  // Overload that runs until the token is cancelled. Not in TensorFlow's interface.
+  // Overload with a token: cancelling it ends the run. Not in TensorFlow's interface.
   absl::Status Run(const RunOptions& run_options, const FeedType& inputs,
                    const std::vector<Output>& fetch_outputs,
                    const std::vector<Operation>& run_outputs, std::vector<Tensor>* outputs,
                    RunMetadata* run_metadata, const CancellationToken& cancellation_token) const;
 
-  // Do what the methods of Session do. CallableOptions names Outputs and Operations by
-  // Output::name(). A callable sees the graph as it was when the callable was made.
+  // Same as the methods of Session. CallableOptions names Outputs and Operations by Output::name().
+  // A callable does not see nodes that are added after the callable was made.
   using CallableHandle = int64_t;
   absl::Status MakeCallable(const CallableOptions& options, CallableHandle* out_handle) const;
   absl::Status RunCallable(CallableHandle handle, const std::vector<Tensor>& feed_tensors,
@@ -82,6 +83,8 @@ class ClientSession {
                            const CancellationToken& cancellation_token) const;
   absl::Status ReleaseCallable(CallableHandle handle) const;
 
+  // See Session. Returns null if an option is wrong.
+  ResourceManager* resources() const;
   // See Session.
   PoolAllocator::Stats MemoryStats() const;
   void ResetPeakMemory();

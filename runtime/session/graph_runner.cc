@@ -12,10 +12,10 @@
 #include "absl/container/inlined_vector.h"
 #include "gradflow/core/call_safely.h"
 #include "gradflow/core/parallel.h"
-#include "gradflow/core/run_stop.h"
 #include "gradflow/core/status.h"
+#include "gradflow/core/stop_token.h"
 #include "gradflow/runtime/session/option_checks.h"
-#include "gradflow/runtime/trace/run_trace.h"
+#include "gradflow/runtime/trace/trace_recorder.h"
 
 namespace gradflow {
 namespace {
@@ -44,6 +44,7 @@ PlanOptions PlanOptionsOf(const SessionOptions& session) {
   }
   options.fuse = all;
   options.fold_batch_norms = all && session.fold_batch_norms;
+  options.integer_inference = all && session.integer_inference;
   return options;
 }
 
@@ -56,7 +57,7 @@ std::shared_ptr<PoolAllocator> MakePool(const SessionOptions& options) {
 }
 
 absl::Status CheckLimits(const RunLimits& limits) {
-  RunStop stop(limits.cancelled, limits.closed, limits.deadline);
+  StopToken stop(limits.cancelled, limits.closed, limits.deadline);
   return stop.Check() ? WhyStopped(stop, limits) : absl::OkStatus();
 }
 
@@ -90,7 +91,9 @@ GraphRunner::GraphRunner(const SessionOptions& options, const Graph& graph)
       resources_(std::make_shared<ResourceManager>()),
       executor_(ParallelismOf(options.config), pool_, resources_, /*other_devices=*/{},
                 {options.file_access, options.raw_prints}),
-      kernels_(std::make_shared<KernelCache>()) {}
+      kernels_(std::make_shared<KernelCache>(resources_)) {
+  plan_options_.resources = resources_.get();
+}
 
 GraphRunner::~GraphRunner() {
   // Tensors that outlive the runner keep the pool alive, but need not keep its cached blocks.
@@ -106,7 +109,7 @@ absl::Status GraphRunner::Run(const RunOptions& options, const RunRequest& reque
     const RunLimits limits = LimitsOf(options, token);
     std::shared_ptr<const Plan> plan = plans_.Find(request);
     if (plan == nullptr) {
-      // Making a plan may take long, and wait for other plans.
+      // Making a plan may take long and wait for other plans.
       GRADFLOW_RETURN_IF_ERROR(CheckLimits(limits));
       GRADFLOW_ASSIGN_OR_RETURN(plan, FindOrMakePlan(request, limits));
     }
@@ -130,9 +133,9 @@ absl::Status GraphRunner::RunPlan(const std::shared_ptr<const Plan>& plan,
                                   const RunOptions& options, const RunLimits& limits,
                                   absl::Span<const Tensor* const> feeds,
                                   std::vector<Tensor>* outputs, RunMetadata* metadata) {
-  // With any nodes, these check the limits.
+  // If the plan has nodes, they check the limits.
   if (plan->num_nodes() == 0) GRADFLOW_RETURN_IF_ERROR(CheckLimits(limits));
-  std::optional<RunTrace> trace;
+  std::optional<TraceRecorder> trace;
   if (options.trace_level() != RunOptions::NO_TRACE && metadata != nullptr) trace.emplace(*plan);
   absl::Status status =
       executor_.Run(plan, feeds, limits, outputs, trace.has_value() ? &*trace : nullptr);
@@ -169,8 +172,8 @@ absl::StatusOr<std::shared_ptr<const Plan>> GraphRunner::MakePlan(const PlanName
     made->kernels = kernels_;
   }
   if (made->kernels == nullptr) return Closed();
-  // Isolated, so that a kernel, or the factory of a kernel, that waits for its own tasks takes no
-  // task of the caller, which could wait for graph_mutex_.
+  // Isolated: a kernel or kernel factory that waits for its own tasks must not take a task of the
+  // caller, because that task could wait for graph_mutex_.
   GRADFLOW_ASSIGN_OR_RETURN(made->plan, tbb::this_task_arena::isolate([&] {
                               return Plan::Make(graph_, names, made->kernels.get(), plan_options_,
                                                 limits);
@@ -183,7 +186,7 @@ absl::Status GraphRunner::MakeCallable(const CallableOptions& options, int64_t* 
     GRADFLOW_RETURN_IF_ERROR(internal::CheckCallableOptions(options));
     const auto callable = std::make_shared<Callable>();
     callable->options = options.run_options();
-    // The limits in its options apply to its runs only.
+    // The limits in the options apply only to the runs of the callable.
     RunLimits limits;
     limits.closed = closed_.get();
     const auto strings = [](const auto& names) {
@@ -197,7 +200,7 @@ absl::Status GraphRunner::MakeCallable(const CallableOptions& options, int64_t* 
     }
     const int64_t handle = next_handle_.fetch_add(1, std::memory_order_relaxed);
     const auto sharded = std::make_shared<const ShardedPtr<const Callable>>(callable);
-    // Out of memory, some copies may have it.
+    // If memory ran out, some copies may contain the callable.
     const absl::Status added = CallSafely([&] {
       callables_.Update([&](Callables* callables) { callables->emplace(handle, sharded); });
       return absl::OkStatus();

@@ -1,10 +1,10 @@
-// GraphRunner: the common implementation of Session and ClientSession. Runs one graph by names, and
-// owns what its runs share: the threads, the memory pool, the kernels and the plans.
+// GraphRunner: the common implementation of Session and ClientSession. Runs one graph by names.
+// Owns the threads, the memory pool, the kernels and the plans that its runs share.
 //
-// Thread safety: any number of threads may call Run at once. Callers that add nodes to the graph
-// must hold graph_mutex() meanwhile; runs whose plans are already made do not wait for it. Such
-// runs do not wait for each other, and write to no memory that other runs write, except for the
-// reference counts of tensors that they share: fed tensors, and constants of the graph.
+// Thread safety: any number of threads may call Run at once. Callers must hold graph_mutex() while
+// they add nodes to the graph. Runs whose plans are already made do not wait for the mutex or for
+// each other. They write to no memory that other runs write, except the reference counts of shared
+// tensors: fed tensors and constants of the graph.
 #ifndef GRADFLOW_RUNTIME_SESSION_GRAPH_RUNNER_H_
 #define GRADFLOW_RUNTIME_SESSION_GRAPH_RUNNER_H_
 
@@ -35,9 +35,12 @@ namespace gradflow {
 
 class GraphRunner {
  public:
-  // Makes a runner, which borrows the graph. Errors are those of the options.
+  // Makes a runner that borrows the graph. Returns errors of the options.
   static absl::StatusOr<std::unique_ptr<GraphRunner>> Make(const SessionOptions& options,
                                                            const Graph& graph);
+  // Feeds of any shape are valid from now on, as in TensorFlow's sessions. Kernels check the shapes
+  // of their inputs. REQUIRES: no run has started
+  void AcceptAnyFeedShape() { plan_options_.check_feed_shapes = false; }
   // Tensors may outlive the runner. REQUIRES: no run is in flight.
   ~GraphRunner();
   GraphRunner(const GraphRunner&) = delete;
@@ -49,7 +52,7 @@ class GraphRunner {
                    std::vector<Tensor>* outputs, RunMetadata* metadata,
                    const CancellationToken* token = nullptr);
 
-  // Do what the methods of Session do. Do not throw.
+  // Same as the methods of Session. They do not throw.
   absl::Status MakeCallable(const CallableOptions& options, int64_t* out_handle);
   absl::Status RunCallable(int64_t handle, absl::Span<const Tensor> feeds,
                            std::vector<Tensor>* outputs, RunMetadata* metadata,
@@ -58,25 +61,26 @@ class GraphRunner {
 
   Mutex* graph_mutex() ABSL_LOCK_RETURNED(graph_mutex_) { return &graph_mutex_; }
 
-  // Ends all runs with CANCELLED, those in flight and later ones, without waiting for them. Drops
-  // the plans, kernels, constants and memory that no run uses; the last run drops the rest.
+  // Ends all runs in flight and all later runs with CANCELLED, without waiting for them. Drops the
+  // plans, kernels, constants and memory that no run uses; the last run drops the rest.
   void Close();
   // Returns the error of calls after Close.
   static absl::Status Closed();
   bool closed() const { return closed_->IsRaised(); }
 
-  // Returns memory that no run uses to the system.
+  // Frees the cached memory that no run uses.
   void Trim();
 
   int threads() const { return executor_.threads(); }
   const std::shared_ptr<PoolAllocator>& pool() const { return pool_; }
+  ResourceManager* resources() const { return resources_.get(); }
 
  private:
   struct Callable {
     std::shared_ptr<const Plan> plan;
     RunOptions options;
   };
-  // By handle.
+  // Keyed by handle.
   using Callables = absl::flat_hash_map<int64_t, std::shared_ptr<const ShardedPtr<const Callable>>>;
 
   // REQUIRES: CheckSessionOptions(options) is OK
@@ -93,15 +97,15 @@ class GraphRunner {
   absl::Status RunPlan(const std::shared_ptr<const Plan>& plan, const RunOptions& options,
                        const RunLimits& limits, absl::Span<const Tensor* const> feeds,
                        std::vector<Tensor>* outputs, RunMetadata* metadata);
-  // Drops a callable. Returns false if there is none of this handle.
+  // Drops a callable. Returns false if no callable has this handle.
   bool DropCallable(int64_t handle);
   absl::Status NoCallable(int64_t handle) const;
 
   const Graph& graph_;
-  const PlanOptions plan_options_;
-  // In bytes; 0 for none.
+  PlanOptions plan_options_;
+  // In bytes; 0 means no limit.
   const int64_t memory_limit_;
-  // The timeout of runs that set none; 0 for none.
+  // The default timeout of runs; 0 means no timeout.
   const int64_t timeout_in_ms_;
   const std::shared_ptr<PoolAllocator> pool_;
   const std::shared_ptr<ResourceManager> resources_;
@@ -113,8 +117,8 @@ class GraphRunner {
   const std::shared_ptr<CancelFlag> closed_ = std::make_shared<CancelFlag>();
   // Guards the graph, for reading and writing.
   Mutex graph_mutex_;
-  // Guards the pointer only, so that Close can drop it without waiting for graph_mutex_, which
-  // guards the cache itself.
+  // Guards only the pointer, so that Close can drop it without waiting for graph_mutex_.
+  // graph_mutex_ guards the cache itself.
   Mutex kernels_mutex_;
   std::shared_ptr<KernelCache> kernels_ ABSL_GUARDED_BY(kernels_mutex_);
 };

@@ -1,4 +1,4 @@
-// Checks of the options of sessions and runs. Not for users.
+// Checks of the options of sessions and runs. Internal.
 //
 // Errors are UNIMPLEMENTED for unsupported options, and INVALID_ARGUMENT for values out of range.
 #ifndef GRADFLOW_RUNTIME_SESSION_OPTION_CHECKS_H_

@@ -108,7 +108,7 @@ std::vector<std::shared_ptr<const void>> PlanCache::Insert(
     });
     return absl::OkStatus();
   });
-  // Out of memory, some copies may have it.
+  // If memory ran out, some copies may contain the plan.
   if (!inserted.ok()) table_.Update([&](Table* table) { table->erase(entry); });
   return dropped;
 }

@@ -1,8 +1,8 @@
-// PlanCache: the plans of one graph, by the names of their feeds, fetches and targets in the order
-// in which they are given.
+// PlanCache: the plans of one graph, keyed by the ordered names of their feeds, fetches and
+// targets.
 //
 // Holds at most `capacity` plans. Insert evicts the least recently used plan. Time is counted in
-// insertions: of the plans that were used since the last insertion, the one inserted first is
+// insertions: among the plans used since the last insertion, the plan that was inserted first is
 // evicted first. An evicted plan lives until the runs that use it end.
 //
 // Thread safety: all methods may be called from any thread. Find does not wait for other calls of
@@ -43,12 +43,12 @@ class PlanCache {
     ShardedPtr<const Plan> plan;
     // The value of clock_ at the insertion.
     int64_t inserted = 0;
-    // Twice the number of insertions before its last use, plus one if that use was not its own
-    // insertion. Only the order of uses relative to insertions matters, so finding a plan again
-    // before the next insertion writes nothing.
+    // Twice the number of insertions before its last use, plus one if the last use was a Find().
+    // The cache orders uses relative to insertions. Finding a plan again before the next insertion
+    // therefore writes nothing.
     mutable std::atomic<int64_t> last_used;
   };
-  // Both forms of the same names have the same hash.
+  // A RunRequest and a PlanNames with the same names have the same hash.
   struct Hash {
     using is_transparent = void;
     size_t operator()(const std::shared_ptr<const Entry>& entry) const;
@@ -72,8 +72,8 @@ class PlanCache {
   size_t size() const {
     return table_.Read([](const Table& table) { return table.size(); });
   }
-  // Inserts a plan, or does nothing if out of memory. Returns the entries that it drops, for the
-  // caller to destroy without its locks: a plan may own the last reference to anything.
+  // Inserts a plan, or does nothing if out of memory. Returns the dropped entries. The caller must
+  // destroy them without holding locks, because a plan may own the last reference to any object.
   std::vector<std::shared_ptr<const void>> Insert(PlanNames names,
                                                   const std::shared_ptr<const Plan>& plan);
   void Clear();

@@ -1,11 +1,10 @@
 // Replicated: a table that many threads read and that rarely changes, with a copy for each shard of
 // threads (shards.h).
 //
-// A reader locks the copy of its own shard, which few other threads lock. Readers therefore hardly
-// ever wait for each other or write to the same memory. A change is applied to one copy after the
-// other.
+// A reader locks the copy of its shard, which few other threads lock. Readers therefore rarely wait
+// for each other or write to the same memory. A change is applied to the copies one by one.
 //
-// Thread safety: all methods may be called from any thread. Not for users.
+// Thread safety: all methods may be called from any thread. Internal.
 #ifndef GRADFLOW_RUNTIME_SESSION_REPLICATED_H_
 #define GRADFLOW_RUNTIME_SESSION_REPLICATED_H_
 

@@ -23,6 +23,8 @@ class LocalSession final : public Session {
 
   absl::Status Init(const SessionOptions& options) {
     import_options_.limits = options.graph_limits;
+    import_options_.allow_missing_ops = options.allow_missing_ops;
+    import_options_.require_kernels = !options.allow_missing_ops;
     GRADFLOW_ASSIGN_OR_RETURN(runner_, GraphRunner::Make(options, graph_));
     return absl::OkStatus();
   }
@@ -116,6 +118,9 @@ class LocalSession final : public Session {
     }));
     return type;
   }
+
+  ResourceManager* resources() const override { return runner_->resources(); }
+  std::shared_ptr<Allocator> allocator() const override { return runner_->pool(); }
 
   PoolAllocator::Stats MemoryStats() const override { return runner_->pool()->GetStats(); }
   void ResetPeakMemory() override { runner_->pool()->ResetPeak(); }

@@ -5,16 +5,17 @@
 //   std::vector<Tensor> outputs;
 //   if (status.ok()) status = session->Run({{"x", x}}, {"y:0", "dx:1"}, {"update"}, &outputs);
 //
-// A tensor is named "node:output", or "node" for output 0. Any tensor may be fed and any fetched.
-// Only the nodes that the fetches and targets need run. Nodes that only serve to compute a fed
+// A tensor is named "node:output", or "node" for output 0. Any tensor may be fed and any fetched. A
+// run executes the nodes that the fetches and targets need. Nodes that only serve to compute a fed
 // tensor do not run.
 //
 // Thread safety and concurrent calls:
-//   - Any number of threads may call Run and RunCallable at once, also from oneTBB tasks and arenas
-//     of their own. Runs affect each other only through resources that kernels share on purpose.
-//   - Create, Extend and Close may be called at any time. A run sees the graph as it was when the
-//     run began, or with the nodes of an Extend that was in progress then. A callable sees the
-//     graph as it was when the callable was made.
+//   - Any number of threads may call Run and RunCallable at once, even from within their own oneTBB
+//     tasks and arenas. Runs affect each other only through resources that kernels share on
+//     purpose.
+//   - Create, Extend and Close may be called at any time. A run sees the nodes that the graph had
+//     when the run began, and perhaps the nodes of an Extend that was in progress. A callable sees
+//     the nodes that the graph had when the callable was made.
 //   - Close ends the runs in flight with CANCELLED, at the next block of their kernels' loops. It
 //     does not wait for them. After Close, Create, Extend, Run and the calls for callables return
 //     CANCELLED.
@@ -25,7 +26,7 @@
 //
 // The caller owns fetched tensors. They keep their memory until they are dropped, even after the
 // session is destroyed. A fetched tensor may share its elements with a fed tensor, with another
-// fetched tensor, or with a constant of the graph. Make a DeepCopy before writing to one.
+// fetched tensor, or with a constant of the graph. Make a DeepCopy before writing to such a tensor.
 #ifndef GRADFLOW_RUNTIME_SESSION_SESSION_H_
 #define GRADFLOW_RUNTIME_SESSION_SESSION_H_
 
@@ -37,7 +38,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "gradflow/core/allocator.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/resource_manager.h"
 #include "gradflow/core/tensor.h"
 #include "gradflow/runtime/memory/pool_allocator.h"
 #include "gradflow/runtime/session/options.h"
@@ -49,20 +52,20 @@ class GraphDef;
 
 class Session {
  public:
-  // Makes a session without a graph. The ops are those of GlobalRegistry() or of `registry`, which
-  // is borrowed. Returns INVALID_ARGUMENT if an option is out of range, NOT_FOUND if
+  // Makes a session without a graph. Ops come from GlobalRegistry() or from `registry`, which is
+  // borrowed. Returns INVALID_ARGUMENT if an option is out of range, NOT_FOUND if
   // SessionOptions::target is unknown, UNIMPLEMENTED if an option is not supported.
   static absl::StatusOr<std::unique_ptr<Session>> Make(const SessionOptions& options);
   static absl::StatusOr<std::unique_ptr<Session>> Make(const SessionOptions& options,
                                                        const Registry& registry);
   virtual ~Session() = default;
 
-  // Sets the session's graph. Returns ALREADY_EXISTS if it has one, or an error of ImportGraphDef
-  // (graph/import.h). On error the session is unchanged.
+  // Sets the session's graph. Returns ALREADY_EXISTS if the session already has a graph, or an
+  // error of ImportGraphDef (graph/import.h). On error the session is unchanged.
   virtual absl::Status Create(const GraphDef& graph) = 0;
   // Overload that does not copy. On error `graph` is in an unspecified state.
   virtual absl::Status Create(GraphDef&& graph) = 0;
-  // Adds nodes, whose inputs may be existing nodes. On a session without a graph, acts as Create.
+  // Adds nodes, whose inputs may be existing nodes. Same as Create if the session has no graph.
   virtual absl::Status Extend(const GraphDef& graph) = 0;
   virtual absl::Status Extend(GraphDef&& graph) = 0;
 
@@ -101,10 +104,10 @@ class Session {
   // ---- Callables: runs whose names are looked up once, as in TensorFlow ----
 
   using CallableHandle = int64_t;
-  // Makes a callable for the names in `options`. Returns errors of options, names and kernels, as
-  // Run does.
+  // Makes a callable for the names in `options`. Returns errors of options, names and kernels like
+  // Run.
   virtual absl::Status MakeCallable(const CallableOptions& options, CallableHandle* out_handle) = 0;
-  // Runs a callable. `feed_tensors` are in the order of CallableOptions.feed. Errors are those of
+  // Runs a callable. `feed_tensors` are in the order of CallableOptions.feed. Returns the errors of
   // Run, and INVALID_ARGUMENT if there is no such callable or the number of tensors is wrong.
   virtual absl::Status RunCallable(CallableHandle handle, const std::vector<Tensor>& feed_tensors,
                                    std::vector<Tensor>* fetch_tensors,
@@ -117,7 +120,7 @@ class Session {
   virtual absl::Status ReleaseCallable(CallableHandle handle) = 0;
 
   // Stops all runs without waiting for them. Frees the plans, kernels, constants and memory that
-  // the session caches. Runs in flight free what they use when they end.
+  // the session caches. Runs in flight free their plans and memory when they end.
   virtual absl::Status Close() = 0;
 
   // Returns the names of the outputs that no node reads, in the order of the nodes: the likely
@@ -128,11 +131,18 @@ class Session {
   // output. Not in TensorFlow's interface.
   virtual absl::StatusOr<DataType> OutputType(absl::string_view name) const = 0;
 
+  // Returns the resources that runs share, such as variables. They live as long as the session.
+  // After Close, there are none. Not in TensorFlow's interface.
+  virtual ResourceManager* resources() const = 0;
+  // Returns the allocator of tensors, which counts against the session's limits. Not in
+  // TensorFlow's interface.
+  virtual std::shared_ptr<Allocator> allocator() const = 0;
+
   // Returns statistics of the memory of tensors that runs have allocated. ResetPeakMemory sets the
   // peak to the memory in use. Not in TensorFlow's interface.
   virtual PoolAllocator::Stats MemoryStats() const = 0;
   virtual void ResetPeakMemory() = 0;
-  // Returns the memory of dropped tensors, which the session caches, to the system.
+  // Returns the cached memory of dropped tensors to the system.
   virtual void Trim() = 0;
 };
 

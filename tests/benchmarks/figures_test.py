@@ -31,7 +31,7 @@ def figure(case, ratio):
 
 
 class ResultsTest(unittest.TestCase):
-    def test_takes_medians_of_repetitions_and_divides_them_by_those_of_peers(self):
+    def test_takes_medians_of_repetitions_and_divides_by_medians_of_peers(self):
         runs = [run("Neg/[4]/2/ours/real_time", ms) for ms in (3, 1, 2)]
         runs += [run("Neg/[4]/2/triad/real_time", ms, time_unit="us") for ms in (4000, 4000, 9000)]
         runs += [run("Neg/[4]/2/triad/real_time_median", 1, run_type="aggregate")]
@@ -40,12 +40,12 @@ class ResultsTest(unittest.TestCase):
             [{"case": "Neg/[4]", "threads": 2, "ms": {"ours": 2.0, "triad": 4.0}, "ratios": {"triad": 0.5}}],
         )
 
-    def test_one_thread_of_a_measured_process_counts_the_processors_time(self):
+    def test_process_time_on_one_thread_is_the_processor_time(self):
         name = "/ours/process_time/real_time"
         results = {"benchmarks": [run(f"Neg/{threads}{name}", 7, cpu_time=5) for threads in (1, 2)]}
         self.assertEqual([f["ms"] for f in figures.figures_of(results)], [{"ours": 5.0}, {"ours": 7.0}])
 
-    def test_leaves_out_what_did_not_run(self):
+    def test_omits_benchmarks_that_did_not_run(self):
         runs = [run("Neg/1/ours", 2), run("Neg/1/libtorch", 0, error_occurred=True), run("Neg/1/copy", 0, skipped=True)]
         self.assertEqual(
             figures.figures_of({"benchmarks": runs}), [{"case": "Neg", "threads": 1, "ms": {"ours": 2.0}}]
@@ -58,7 +58,7 @@ class ResultsTest(unittest.TestCase):
             [{"case": "gradients/chain", "ms": {"ours": 2.0}, "counters": {"nodes": 20.0}}],
         )
 
-    def test_records_what_results_depend_on(self):
+    def test_records_date_libraries_processor_and_commit(self):
         context = {"date": "2026-01-02T03:04:05+00:00", "gradflow": "0.1.0", "simd": "avx2", "library oneTBB": "2021.8"}
         results = {"context": context, "benchmarks": [run("Neg/1/ours", 2)]}
         record = []
@@ -115,7 +115,7 @@ class RecordTest(unittest.TestCase):
         record = [measurement("P", "1", [figure("a", 1)]), measurement("Q", "1", [figure("b", [1, 2])])]
         self.assertEqual(figures.parse(figures.serialize(record)), record)
 
-    def test_says_where_the_record_is_wrong(self):
+    def test_names_the_wrong_line_of_the_record(self):
         with self.assertRaisesRegex(figures.Error, "figures.jsonl:1: expected a measurement, or a figure below one"):
             figures.parse('{"case": "a"}\n')
         with self.assertRaisesRegex(figures.Error, "figures.jsonl:2: expected JSON"):
@@ -160,7 +160,7 @@ class CheckTest(unittest.TestCase):
         figures.FIGURES.write_text(figures.serialize([measurement("P", "1", [figure("a", 1.5)])]))
         figures.DOCUMENT.write_text("above\n" + figures.BEGIN + "old\n" + figures.END + "below\n")
 
-    def test_writes_between_the_markers_alone(self):
+    def test_writes_only_between_the_markers(self):
         with self.assertRaisesRegex(figures.Error, "performance.md:3 is not what"):
             figures.main(["check"])
         figures.main(["write"])
@@ -200,7 +200,7 @@ class CheckTest(unittest.TestCase):
         figures.main(["check"])
 
     def test_refuses_results_that_are_not_json(self):
-        # Google Benchmark leaves an empty file if no benchmark matches the filter.
+        # If no benchmark matches the filter, Google Benchmark leaves an empty file.
         path = figures.FIGURES.with_name("results.json")
         path.write_text("")
         with self.assertRaisesRegex(figures.Error, "results.json: expected results in JSON"):

@@ -92,11 +92,12 @@ TEST(DefinitionsTest, NamesTheFamilyThatNeedsAnother) {
                Eq("ops/first/kernel.cc: cannot register a kernel: op 'One' is not registered")));
 }
 
-TEST(DefinitionsTest, RejectsTextThatIsNoListOfDefinitions) {
+TEST(DefinitionsTest, RejectsTextThatIsNotAListOfDefinitions) {
   Registry registry;
-  EXPECT_THAT(RegisterDefinitions("op {\n  famly: \"x\"\n}\n", &registry),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("no list of op definitions: 2:"), HasSubstr("famly"))));
+  EXPECT_THAT(
+      RegisterDefinitions("op {\n  famly: \"x\"\n}\n", &registry),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr("expected a list of op definitions: 2:"), HasSubstr("famly"))));
 }
 
 TEST(DefinitionsTest, RejectsAnOpThatIsDefinedTwice) {

@@ -1,4 +1,4 @@
-// Allocators of the program's own, and the one of the CPU.
+// Tests of custom allocators and of the CPU allocator.
 #include "tensorflow/core/framework/allocator.h"
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace tensorflow {
 namespace {
 
-// Takes memory from the C library, and counts the blocks.
+// Allocates from the C library and counts the blocks.
 class CountingAllocator : public Allocator {
  public:
   std::string Name() override { return "counting"; }
@@ -26,7 +26,7 @@ class CountingAllocator : public Allocator {
   int blocks = 0;
 };
 
-TEST(AllocatorTest, TensorsTakeMemoryFromThoseOfTheProgram) {
+TEST(AllocatorTest, TensorsUseCustomAllocators) {
   CountingAllocator allocator;
   AllocatorWrapper wrapper(&allocator);
   EXPECT_EQ(wrapper.Name(), "counting");
@@ -55,7 +55,7 @@ TEST(AllocatorTest, BlocksOfTheCpuAreAligned) {
 }
 
 TEST(AllocatorTest, SizesThatOverflowAreRefused) {
-  // With the header, and the room for an alignment, these have few bytes.
+  // With the header and the padding for the alignment, these sizes wrap around to a few bytes.
   EXPECT_EQ(cpu_allocator()->AllocateRaw(64, SIZE_MAX - 10), nullptr);
   EXPECT_EQ(cpu_allocator()->AllocateRaw(4096, SIZE_MAX - 5000), nullptr);
   EXPECT_EQ(cpu_allocator()->Allocate(SIZE_MAX / 2), nullptr);
@@ -94,7 +94,7 @@ TEST(AllocatorTest, StatsCountEachBlock) {
   EXPECT_FALSE(cpu->GetStats().has_value());
 }
 
-TEST(AllocatorTest, StatsOfTheCpu) {
+TEST(AllocatorTest, CpuAllocatorHasStats) {
   EXPECT_FALSE(CPUAllocatorStatsEnabled());
   EXPECT_FALSE(cpu_allocator()->GetStats().has_value());
   EnableCPUAllocatorStats();
@@ -103,7 +103,7 @@ TEST(AllocatorTest, StatsOfTheCpu) {
   void* const block = cpu_allocator()->AllocateRaw(64, 1000);
   {
     const Tensor tensor(cpu_allocator(), DT_FLOAT, TensorShape({500}));
-    // A tensor's block also has its reference count.
+    // A tensor's block also contains its reference count.
     EXPECT_GE(cpu_allocator()->GetStats()->bytes_in_use, before + 3000);
   }
   cpu_allocator()->DeallocateRaw(block);

@@ -1,4 +1,5 @@
-// Values of attributes: setting, hashing, placeholders; reading those that are messages.
+// Tests of attribute values: setting, hashing, placeholders, and reading of values that are
+// messages.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +31,7 @@ TensorProto TensorOf(int32 value) {
   return proto;
 }
 
-// A function with attribute `a` for each value: a0, a1, ...
+// Returns a function with the attributes a0, a1, ... for the values.
 NameAttrList Function(const std::string& name, const std::vector<AttrValue>& values = {}) {
   NameAttrList function;
   function.set_name(name);
@@ -93,7 +94,7 @@ TEST(SetAttrValue, ReplacesTheValueByAList) {
        "list { s: \"x\" s: \"y\" }"},
   };
   for (const auto& c : cases) {
-    // Elements of any type that were there before are gone.
+    // The call must remove existing elements of any type.
     AttrValue value;
     value.mutable_list()->add_i(7);
     value.mutable_list()->add_func()->set_name("old");
@@ -102,7 +103,7 @@ TEST(SetAttrValue, ReplacesTheValueByAList) {
   }
 }
 
-// Values that differ from each other, with all types.
+// Values of all types that differ from each other.
 std::vector<AttrValue> DifferentValues() {
   std::vector<AttrValue> values = {AttrValue(),
                                    Value("x"),
@@ -135,7 +136,7 @@ std::vector<AttrValue> DifferentValues() {
   values.push_back(Value(floats));
   values.push_back(Value(test::AsTensor<int32>({0, 0})));
   values.push_back(Value(test::AsTensor<float>({0, 0}, {1, 2})));
-  // A list of each value: the types of empty lists are not known.
+  // Adds an empty list, which has no type, and a list of one element for each kind of value.
   AttrValue empty;
   empty.mutable_list();
   const size_t singles = values.size();
@@ -176,7 +177,7 @@ TEST(AttrValueHash, DiffersForDifferentValues) {
   }
 }
 
-// Two tensors of one byte, repeated.
+// For a tensor of more than 32 MiB, only the type and the shape are hashed.
 TEST(AttrValueHash, ReadsTensorsOfUpTo32Megabytes) {
   const auto hash = [](int64_t size, int value) {
     TensorProto proto;
@@ -239,7 +240,7 @@ TEST(Placeholders, AreFoundInFunctionsAndLists) {
 
 // ---- GetNodeAttr ----
 
-// Reads attribute `name` twice, so that what was there before is replaced, and returns the text.
+// Reads attribute `name` twice, so that the second read replaces the first value. Returns the text.
 template <typename T, typename Text>
 std::string Read(const AttrSlice& attrs, const char* name, const Text& text) {
   T value{};
@@ -273,7 +274,7 @@ TEST(GetNodeAttr, ReadsMessages) {
   };
   const auto text = [](const TensorShape& shape) { return shape.DebugString(); };
   const auto string = [](const std::string* s) { return *s; };
-  // Each reader with the attribute it takes, and what that is.
+  // Readers by the attribute that they read, with the expected text.
   using Reader = std::function<std::string(const char*)>;
   const auto reader = [&](auto type, auto print) -> Reader {
     return [&node, print](const char* attr) { return Read<decltype(type)>(node, attr, print); };
@@ -330,7 +331,7 @@ TEST(AttrSlice, FindsAndPrintsAttributes) {
   EXPECT_THAT(of_map.Find("c", &value),
               StatusIs(error::NOT_FOUND, "No attr named 'c' in NodeDef:"));
   EXPECT_EQ(value, nullptr);
-  // Names of hidden attributes are asked for often: no text of the node.
+  // Hidden attributes are looked up often, so their error lacks the node's text.
   EXPECT_THAT(of_node.Find("c", &value),
               StatusIs(error::NOT_FOUND, "No attr named 'c' in NodeDef:\n\t [[{{node n}}]]"));
   EXPECT_THAT(of_node.Find("_c", &value),

@@ -1,5 +1,5 @@
-// The gradient of batch normalisation in NCHW, by the wrapper class, and the same graph's tensors
-// by a Session.
+// Computes the gradient of batch normalization in NCHW with the wrapper class, and fetches the same
+// tensors with a Session.
 #include <cmath>
 #include <memory>
 #include <vector>
@@ -12,7 +12,7 @@
 #include "tensorflow/core/public/session.h"
 #include "tensorflow/core/util/tensor_format.h"
 
-using namespace std;         // NOLINT: as such programs have it
+using namespace std;         // NOLINT: like in programs for TensorFlow
 using namespace tensorflow;  // NOLINT
 
 int main() {
@@ -33,12 +33,12 @@ int main() {
   ClientSession client(root);
   TF_CHECK_OK(client.Run({grad.x_backprop, grad.scale_backprop, grad.offset_backprop}, &outputs));
   CHECK_EQ(outputs[0].shape(), shape);
-  // The gradient of x sums to zero; that of the offset is the sum of dy.
+  // The gradient of x sums to zero. The gradient of the offset is the sum of dy.
   double sum = 0;
   for (int i = 0; i < 4; ++i) sum += outputs[0].flat<float>()(i);
   CHECK_LT(abs(sum), 1e-4);
   CHECK_EQ(outputs[2].vec<float>()(0), 10.f);
-  // By hand: the sum of dy * (x - mean) is 15.
+  // Computed by hand: the sum of dy * (x - mean) is 15.
   CHECK_LT(abs(outputs[1].vec<float>()(0) - 30.f / 7), 1e-5);
   CHECK_LT(abs(outputs[0].flat<float>()(0) + 12.f / 49), 1e-5);
 

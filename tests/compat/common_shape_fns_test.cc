@@ -1,4 +1,4 @@
-// The common shape functions, by input shapes, and the sizes of windows.
+// Tests of the common shape functions and of window sizes.
 #include "tensorflow/core/framework/common_shape_fns.h"
 
 #include <gmock/gmock.h>
@@ -29,7 +29,7 @@ using ::testing::HasSubstr;
 using ShapeFn = std::function<absl::Status(InferenceContext*)>;
 namespace fns = shape_inference;
 
-// The shape function of the op below.
+// The shape function of the op CompatAnyShapeFn. Each case sets it.
 ShapeFn& CurrentFn() {
   static auto& fn = *new ShapeFn;
   return fn;
@@ -45,7 +45,7 @@ REGISTER_OP("CompatAnyShapeFn")
 struct Case {
   ShapeFn fn;
   const char* ins;
-  // The outputs in the language of INFER_OK, or '!' and a part of the error.
+  // The outputs in the notation of INFER_OK, or '!' and a part of the error.
   std::string outs;
   std::vector<std::pair<const char*, AttrValue>> attrs = {};
   std::vector<const Tensor*> tensors = {};
@@ -79,7 +79,7 @@ std::pair<const char*, AttrValue> Attr(const char* name, const T& value) {
   return {name, attr};
 }
 
-// Binds the rank.
+// Binds the second argument of the shape function.
 template <typename Fn>
 ShapeFn With(Fn fn, int value) {
   return [=](InferenceContext* c) { return fn(c, value); };
@@ -116,11 +116,11 @@ TEST(CommonShapeFns, PassShapesThrough) {
   for (const Case& c : cases) Check(c);
 }
 
-TEST(CommonShapeFns, Broadcast) {
+TEST(CommonShapeFns, BroadcastShapes) {
   const ShapeFn fn = fns::BroadcastBinaryOpShapeFn;
   const auto broadcast = [](bool error, bool same) -> ShapeFn {
     return [=](InferenceContext* c) {
-      // Overwritten, whatever the result.
+      // The call must overwrite `out`, whatever the result.
       ShapeHandle out = c->input(0);
       const absl::Status status = fns::BroadcastBinaryOpOutputShapeFnHelper(
           c, c->input(0), c->input(same ? 0 : 1), error, &out);
@@ -150,7 +150,7 @@ TEST(CommonShapeFns, Broadcast) {
       {broadcast(true, false), "[2];[3]", "!Dimensions must be equal, but are 2 and 3"},
       {broadcast(false, false), "[2];[3]", "?"},
       {broadcast(false, false), "[2];?", "?"},
-      // One dimension that is not known twice is itself.
+      // If both operands are the same shape, unknown dimensions stay the same dimension.
       {broadcast(true, true), "[?,2];[9]", "[d0_0,d0_1]"},
   };
   for (const Case& c : cases) Check(c);
@@ -244,7 +244,7 @@ TEST(CommonShapeFns, ReduceAxes) {
       {fn, "[2,3,4];[1]", "!Invalid reduction dimension -4 for", {drop}, {nullptr, &low}},
       {fn, "[2];[1]", "!must be int32 or int64, but are float", {drop}, {nullptr, &real}},
       {fn, "[2];[1]", "!keep_dims"},
-      // Older graphs may have axes of any rank.
+      // Graphs of older versions may have axes of any rank.
       {fn, "[2];[1,1]", "!at most rank 1 but is rank 2", {drop}},
       {fn, "[2];[1,1]", "!at most rank 1 but is rank 2", {drop}, {}, 0},
       {fn, "[2];[1,1]", "!at most rank 1 but is rank 2", {drop}, {}, 21},
@@ -288,7 +288,7 @@ TEST(CommonShapeFns, Concatenate) {
        absl::StrCat("!at least rank ", kMax, " but is"),
        {},
        {nullptr, nullptr, &lowest}},
-      // The others are not concatenated.
+      // Concatenates the first two inputs. The third is ignored.
       {first_two, "[];[2];[3];[4,4]", "[5]", {}, {&zero}},
       {first_two, "[];[2];[3];[4,4]", "[?]"},
   };
@@ -430,7 +430,7 @@ TEST(WindowedOutputSize, ChecksItsArguments) {
       EXPECT_EQ(status.code(), error::INVALID_ARGUMENT);
       EXPECT_EQ(status.message().substr(0, std::strlen(c.result)), c.result);
     }
-    // The short form has one padding.
+    // The short form has a single padding.
     int64_t short_size = -1, padding = c.before;
     const absl::Status short_status = GetWindowedOutputSize(c.input, c.filter, c.dilation, c.stride,
                                                             c.padding, &short_size, &padding);

@@ -1,5 +1,5 @@
-// Custom ops with the current names (absl::Status, int64_t, absl::string_view): lists, argument
-// names, attributes, failing shape functions, kernels that shard their work.
+// Tests of custom ops with TensorFlow's current names (absl::Status, int64_t, absl::string_view):
+// lists, argument names, attributes, failing shape functions, and kernels that shard their work.
 #include <tbb/global_control.h>
 #include <tbb/task_arena.h>
 
@@ -35,7 +35,7 @@ using shape_inference::DimensionHandle;
 using shape_inference::InferenceContext;
 using shape_inference::ShapeHandle;
 
-// The kernel is registered before the op, as may happen with two files.
+// The kernel is registered before its op, as can happen if they are in different files.
 class RowSumsOp : public OpKernel {
  public:
   explicit RowSumsOp(OpKernelConstruction* context) : OpKernel(context) {
@@ -102,7 +102,7 @@ REGISTER_OP("CompatRowSums")
       return absl::OkStatus();
     });
 
-// Shapes of every kind: [batch, 2 * columns, columns of the second].
+// The output is [batch, 2 * columns, columns of the second input].
 absl::Status MixShape(InferenceContext* c) {
   ShapeHandle a, b;
   TF_RETURN_IF_ERROR(c->WithRankAtLeast(c->input(0), 2, &a));
@@ -138,7 +138,7 @@ class ForgetfulOp : public OpKernel {
 };
 REGISTER_KERNEL_BUILDER(Name("CompatForgetful").Device(DEVICE_CPU), ForgetfulOp);
 
-// Uses inputs and outputs that do not exist.
+// Accesses inputs and outputs that do not exist.
 REGISTER_OP("CompatGreedy").Input("x: float").Output("y: float").Attr("use: int");
 
 class GreedyOp : public OpKernel {
@@ -208,7 +208,7 @@ REGISTER_OP("CompatNoSuchOutput").Output("y: float").SetShapeFn([](InferenceCont
   return absl::OkStatus();
 });
 
-// The shape is a value.
+// The shape is the value of an input.
 REGISTER_OP("CompatOfShape")
     .Input("shape: int32")
     .Output("y: float")
@@ -219,7 +219,7 @@ REGISTER_OP("CompatOfShape")
       return absl::OkStatus();
     });
 
-// Shapes of unknown rank.
+// Outputs shapes of unknown rank.
 REGISTER_OP("CompatUnknown")
     .Input("x: float")
     .Output("same_rank: float")
@@ -232,7 +232,7 @@ REGISTER_OP("CompatUnknown")
       return absl::OkStatus();
     });
 
-// Adds one, in place if possible; the second output is the index of the reused input.
+// Adds one, in place if possible. The second output is the index of the reused input.
 REGISTER_OP("CompatInPlace")
     .Input("a: float")
     .Input("b: float")
@@ -271,7 +271,7 @@ Operation RowSums(const Scope& scope, const InputList& rows, const Input& start,
   return AddNode(scope, &builder);
 }
 
-TEST(CurrentCustomOpTest, ListsAndNamedArguments) {
+TEST(CurrentCustomOpTest, KernelsReadListsAndNamedArguments) {
   const Scope root = Scope::NewRootScope();
   const Operation sums = RowSums(root, {{1.f, 2.f}, {3.f, 4.f}}, 10.f, 2.f);
   TF_CHECK_OK(root.status());
@@ -285,7 +285,7 @@ TEST(CurrentCustomOpTest, ListsAndNamedArguments) {
   EXPECT_EQ(outputs[2].vec<int64_t>()(0), 2);
 }
 
-TEST(CurrentCustomOpTest, ShapeFunctionRefuses) {
+TEST(CurrentCustomOpTest, ShapeFunctionMayFail) {
   const Scope root = Scope::NewRootScope();
   RowSums(root, {{1.f, 2.f}, {3.f, 4.f, 5.f}}, 0.f, 1.f);
   EXPECT_TRUE(absl::IsInvalidArgument(root.status())) << root.status();
@@ -305,7 +305,7 @@ TEST(CurrentCustomOpTest, KernelRejectsWhatTheShapeFunctionCannotSee) {
   EXPECT_TRUE(absl::StrContains(status.message(), "start must be scalar, got [2]")) << status;
 }
 
-TEST(CurrentCustomOpTest, ArithmeticOfShapes) {
+TEST(CurrentCustomOpTest, ShapeFunctionsDoArithmetic) {
   const Scope root = Scope::NewRootScope();
   const auto shape = [&](const Output& a, const Output& b) {
     NodeBuilder builder(root.GetUniqueNameForOp("Mix"), "CompatMix");
@@ -325,7 +325,7 @@ TEST(CurrentCustomOpTest, ArithmeticOfShapes) {
       << root.status();
 }
 
-TEST(CurrentCustomOpTest, CommonShapeFunctionAndMissingKernel) {
+TEST(CurrentCustomOpTest, CommonShapeFunctionWorksWithoutAKernel) {
   const Scope root = Scope::NewRootScope();
   NodeBuilder builder("same", "CompatSame");
   builder.Input(ops::AsNodeOut(root, {1.f, 2.f, 3.f}));
@@ -336,7 +336,7 @@ TEST(CurrentCustomOpTest, CommonShapeFunctionAndMissingKernel) {
   EXPECT_TRUE(absl::IsUnimplemented(ClientSession(root).Run({Output(same, 0)}, &outputs)));
 }
 
-TEST(CurrentCustomOpTest, ForwardsTheFirstInputThatNoOneElseNeeds) {
+TEST(CurrentCustomOpTest, ForwardsTheFirstInputThatNoOtherNodeNeeds) {
   const Scope root = Scope::NewRootScope();
   auto fed = ops::Placeholder(root, DT_FLOAT);
   // The scalar `a` has too few elements; `b` has no other consumer.
@@ -350,14 +350,14 @@ TEST(CurrentCustomOpTest, ForwardsTheFirstInputThatNoOneElseNeeds) {
   TF_CHECK_OK(session.Run({{fed, {1.f, 2.f}}}, {Output(op, 0), Output(op, 1)}, &outputs));
   test::ExpectTensorEqual<float>(outputs[0], test::AsTensor<float>({0, -1}));
   EXPECT_EQ(outputs[1].scalar<int32_t>()(), 1);
-  // If b is fetched, too, it must not be overwritten.
+  // If b is also fetched, it must not be overwritten.
   TF_CHECK_OK(session.Run({{fed, {1.f, 2.f}}}, {Output(op, 0), Output(op, 1), b}, &outputs));
   test::ExpectTensorEqual<float>(outputs[0], test::AsTensor<float>({0, -1}));
   EXPECT_EQ(outputs[1].scalar<int32_t>()(), -1);
   test::ExpectTensorEqual<float>(outputs[2], test::AsTensor<float>({-1, -2}));
 }
 
-TEST(CurrentCustomOpTest, OutputThatIsNotSetIsAnError) {
+TEST(CurrentCustomOpTest, UnsetOutputIsAnError) {
   const Scope root = Scope::NewRootScope();
   NodeBuilder builder("forgetful", "CompatForgetful");
   builder.Input(ops::AsNodeOut(root, 1.f));
@@ -368,7 +368,7 @@ TEST(CurrentCustomOpTest, OutputThatIsNotSetIsAnError) {
   EXPECT_TRUE(absl::StrContains(status.message(), "has not set output 1")) << status;
 }
 
-TEST(CurrentCustomOpTest, OutputThatIsNotThereIsAnError) {
+TEST(CurrentCustomOpTest, MissingOutputIsAnError) {
   const char* const texts[] = {"bad index=-1: the kernel has 1 outputs",
                                "bad index=1: the kernel has 1 outputs",
                                "the kernel asked for input 9 of 1",
@@ -388,11 +388,11 @@ TEST(CurrentCustomOpTest, OutputThatIsNotThereIsAnError) {
   }
 }
 
-// The first candidate that may be written, not the first of all.
+// The kernel reuses the first input that it may overwrite.
 TEST(CurrentCustomOpTest, ForwardsNoInputThatIsNeededElsewhere) {
   const Scope root = Scope::NewRootScope();
   const Output x = ops::Placeholder(root, DT_FLOAT);
-  // A constant is needed in the next run.
+  // The next run still needs the constant.
   const Output a = ops::Const(root, {1.f, 2.f});
   const Output b = ops::Neg(root, x);
   NodeBuilder builder("n", "CompatInPlace");
@@ -422,7 +422,7 @@ REGISTER_OP("CompatUnknownShapes")
     .Output("z: float")
     .SetShapeFn(shape_inference::UnknownShape);
 
-TEST(CurrentCustomOpTest, UnknownShapeIsThatOfEachOutput) {
+TEST(CurrentCustomOpTest, UnknownShapeAppliesToEachOutput) {
   const Scope root = Scope::NewRootScope();
   NodeBuilder builder("n", "CompatUnknownShapes");
   const Operation op = AddNode(root, &builder);
@@ -431,7 +431,7 @@ TEST(CurrentCustomOpTest, UnknownShapeIsThatOfEachOutput) {
   EXPECT_EQ(op.node()->output_shape(1).DebugString(), "<unknown>");
 }
 
-// Takes a list for one tensor.
+// Reads a list as a single tensor.
 REGISTER_OP("CompatOneOfMany").Input("x: N * float").Output("y: float").Attr("N: int >= 1");
 
 class OneOfManyOp : public OpKernel {
@@ -490,7 +490,7 @@ TEST(CurrentCustomOpTest, TheMinimumOfZeroAndAnythingIsZero) {
   TF_CHECK_OK(root.status());
 }
 
-TEST(CurrentCustomOpTest, ShapesThatAreNotThereAreAnError) {
+TEST(CurrentCustomOpTest, MissingShapesAreAnError) {
   for (const std::string kind : {"Input", "Output"}) {
     const Scope root = Scope::NewRootScope();
     NodeBuilder builder("n", "CompatNoSuch" + kind);
@@ -511,7 +511,7 @@ TEST(CurrentCustomOpTest, AnEmptyListHasNoInput) {
             "node 'none' (CompatNoInputs): the shape function asked for input 0 of 0");
 }
 
-TEST(CurrentCustomOpTest, ShapesAreValuesThatArePartlyKnown) {
+TEST(CurrentCustomOpTest, ShapesMayBePartlyKnownValues) {
   const Scope root = Scope::NewRootScope();
   const Output x = ops::Placeholder(root, DT_FLOAT, ops::Placeholder::Shape({-1, 5}));
   const auto shape_of = [&](const Output& value) {
@@ -528,7 +528,7 @@ TEST(CurrentCustomOpTest, ShapesAreValuesThatArePartlyKnown) {
   EXPECT_EQ(shape_of(ops::Placeholder(root, DT_INT32, ops::Placeholder::Shape({2}))), "[?,?]");
 }
 
-TEST(CurrentCustomOpTest, UnknownShapesStaySo) {
+TEST(CurrentCustomOpTest, UnknownShapesStayUnknown) {
   const Scope root = Scope::NewRootScope();
   const auto shapes = [&](const PartialTensorShape& shape) {
     const Output x = ops::Placeholder(root, DT_FLOAT, ops::Placeholder::Shape(shape)).output;

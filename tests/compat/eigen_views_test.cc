@@ -1,4 +1,4 @@
-// Views of tensors as Eigen's maps, and kernels that compute with them on a device.
+// Tests of tensors viewed as Eigen maps, and of kernels that compute with Eigen on a device.
 #define EIGEN_USE_THREADS
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ namespace {
 using CPUDevice = Eigen::ThreadPoolDevice;
 using GPUDevice = Eigen::GpuDevice;
 
-// y = x^2 + 1, and the sum of its elements.
+// Computes y = x^2 + 1 and the sum of the elements.
 template <typename Device, typename T>
 struct SquarePlusOne {
   void operator()(const Device& d, typename TTypes<T>::ConstFlat x, typename TTypes<T>::Flat y,
@@ -57,7 +57,7 @@ class SquarePlusOneOp : public OpKernel {
   }
 };
 
-// Without semicolons, as TensorFlow's macros allow.
+// TensorFlow's macros allow a missing semicolon.
 #define REGISTER_CPU(T)                                                                          \
   REGISTER_KERNEL_BUILDER(Name("CompatSquarePlusOne").Device(DEVICE_CPU).TypeConstraint<T>("T"), \
                           SquarePlusOneOp<CPUDevice, T>)
@@ -91,7 +91,7 @@ TEST_F(EigenViewsTest, KernelComputesWithDouble) { Run<double>({1, 2, -3}, {2, 5
 TEST_F(EigenViewsTest, KernelComputesWithHalf) { Run<Eigen::half>({1, 2, -3}, {2, 5, 10}, 17); }
 TEST_F(EigenViewsTest, KernelComputesWithBfloat16) { Run<bfloat16>({1, 2, -3}, {2, 5, 10}, 17); }
 TEST_F(EigenViewsTest, KernelComputesWithIntegers) { Run<int32>({1, 2, -3}, {2, 5, 10}, 17); }
-TEST_F(EigenViewsTest, KernelComputesWithNothing) { Run<float>({}, {}, 0); }
+TEST_F(EigenViewsTest, KernelComputesWithEmptyTensors) { Run<float>({}, {}, 0); }
 
 TEST(EigenViews, HaveExpressions) {
   Tensor a(DT_FLOAT, TensorShape({2, 3}));
@@ -100,7 +100,7 @@ TEST(EigenViews, HaveExpressions) {
   m(1, 2) = 5;
   m(0, 1) = -2;
   EXPECT_EQ(a.flat<float>()(5), 5);
-  // One index into a view of any rank.
+  // A view of any rank accepts a single index.
   EXPECT_EQ(m(5), 5);
   EXPECT_EQ(m.dimension(1), 3);
   EXPECT_EQ(m.size(), 6);
@@ -118,7 +118,7 @@ TEST(EigenViews, HaveExpressions) {
   EXPECT_EQ(To32Bit(constant.matrix<float>())(1, 1), 3);
 }
 
-TEST(EigenViews, OfOtherTypes) {
+TEST(EigenViews, SupportOtherTypes) {
   Tensor strings(DT_STRING, TensorShape({2}));
   strings.vec<tstring>()(1) = "b";
   EXPECT_EQ(strings.flat<tstring>()(1), "b");
@@ -130,7 +130,7 @@ TEST(EigenViews, OfOtherTypes) {
   EXPECT_EQ(scalar.scalar<float>()(0), 7);
   EXPECT_EQ((scalar.tensor<float, 0>()()), 7);
   EXPECT_EQ((scalar.shaped<float, 3>({1, 1, 1})(0, 0, 0)), 7);
-  // A float16 of Eigen's and one of gradflow's have the same bits.
+  // Eigen's float16 and gradflow's have the same bits.
   Tensor half(Eigen::half(1.5f));
   EXPECT_EQ(half.dtype(), DT_HALF);
   EXPECT_EQ(static_cast<float>(half.scalar<gradflow::half>()()), 1.5f);
@@ -152,7 +152,7 @@ TEST(DenseUpdate, AssignsAddsAndSubtracts) {
   test::ExpectTensorEqual<float>(params, test::AsTensor<float>({5, 8}));
 }
 
-TEST(EigenViews, OfUnalignedSlices) {
+TEST(EigenViews, SupportUnalignedSlices) {
   Tensor a(DT_FLOAT, TensorShape({33}));
   test::FillIota<float>(&a, 0);
   const Tensor slice = a.Slice(1, 33);
@@ -162,7 +162,7 @@ TEST(EigenViews, OfUnalignedSlices) {
   for (int i = 0; i < 32; ++i) EXPECT_EQ(sums.flat<float>()(i), 2.0f * (i + 1));
 }
 
-TEST(EigenViewsDeathTest, OfWrongTypesEndTheProgram) {
+TEST(EigenViewsDeathTest, WrongTypesEndTheProgram) {
   Tensor a(DT_FLOAT, TensorShape({2, 3}));
   EXPECT_DEATH(a.flat<int32>(), "int32 expected, got float");
   EXPECT_DEATH(a.vec<float>(), "view of 1 dimensions of a tensor of 2 dimensions");

@@ -1,4 +1,4 @@
-// Files and folders, their errors, and files with untrusted graphs.
+// Tests of files and folders, their errors, and files with untrusted graphs.
 #include "tensorflow/core/platform/env.h"
 
 #include <fcntl.h>
@@ -64,9 +64,9 @@ TEST_F(ReadProtoTest, RefusesTextThatIsTooDeep) {
             error::DATA_LOSS);
 }
 
-TEST_F(ReadProtoTest, SaysWhereAGraphIsWrong) {
+TEST_F(ReadProtoTest, ReportsWhereAGraphIsInvalid) {
   GraphDef graph;
-  // The key "a" twice.
+  // The key "a" occurs twice.
   const string entry =
       "\x2a\x07\x0a\x01"
       "a"
@@ -90,7 +90,7 @@ TEST(EnvTest, DeletesFoldersButNotFilesAsFolders) {
   TF_EXPECT_OK(env->FileExists(file));
   TF_EXPECT_OK(env->IsDirectory(folder));
   EXPECT_FALSE(env->IsDirectory(file).ok());
-  // Not empty.
+  // The folder still holds a file.
   EXPECT_FALSE(env->DeleteDir(folder).ok());
   TF_CHECK_OK(env->DeleteFile(file));
   TF_EXPECT_OK(env->DeleteDir(folder));
@@ -115,7 +115,7 @@ TEST(EnvTest, ChildrenAreSorted) {
   EXPECT_TRUE(errors::IsNotFound(env->GetChildren(folder, &children)));
 }
 
-// A folder of the test's own.
+// Each test has a new folder.
 class EnvFilesTest : public ::testing::Test {
  protected:
   EnvFilesTest() {
@@ -140,7 +140,7 @@ class EnvFilesTest : public ::testing::Test {
       "gradflow_" + string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
 };
 
-TEST_F(EnvFilesTest, ErrorsSayWhatIsWrong) {
+TEST_F(EnvFilesTest, ErrorsDescribeTheFault) {
   const string file = File("file"), none = Path("none"), long_name = Path(string(300, 'x'));
   TF_CHECK_OK(env_->CreateDir(Path("full")));
   File("full/file");
@@ -152,7 +152,7 @@ TEST_F(EnvFilesTest, ErrorsSayWhatIsWrong) {
   const struct {
     absl::Status status;
     absl::StatusCode code;
-    string message;  // how it begins, after the path
+    string message;  // the beginning of the message, after the first quotation mark
   } kCases[] = {
       {env_->FileExists(none), error::NOT_FOUND, none + "': cannot be found: No such file"},
       {env_->FileExists(long_name), error::UNKNOWN, long_name + "': cannot be found: File name"},
@@ -192,7 +192,7 @@ TEST_F(EnvFilesTest, ErrorsSayWhatIsWrong) {
   TF_EXPECT_OK(env_->FileExists(Path("full/file")));
 }
 
-TEST_F(EnvFilesTest, AreMovedCopiedAndMeasured) {
+TEST_F(EnvFilesTest, MovesCopiesAndMeasuresFiles) {
   const string file = File("a", "hello");
   uint64 size = 0;
   TF_ASSERT_OK(env_->GetFileSize(file, &size));
@@ -233,7 +233,7 @@ TEST_F(EnvFilesTest, AreMovedCopiedAndMeasured) {
   EXPECT_EQ(dirs, 1);
 }
 
-// Nobody can delete the files of a process.
+// The files in /proc/self/fdinfo cannot be deleted.
 TEST_F(EnvFilesTest, DeleteRecursivelyCountsWhatIsLeft) {
   int64 files = 0, dirs = 0;
   EXPECT_FALSE(env_->DeleteRecursively("/proc/self/fdinfo", &files, &dirs).ok());
@@ -275,7 +275,7 @@ TEST_F(EnvFilesTest, WritesBuffersOf64KiB) {
   EXPECT_EQ(out, nullptr);
 }
 
-TEST_F(EnvFilesTest, KeepWhatADeviceRefuses) {
+TEST_F(EnvFilesTest, KeepsBytesThatADeviceRefuses) {
   std::unique_ptr<WritableFile> full, null;
   TF_ASSERT_OK(env_->NewWritableFile("/dev/full", &full));
   TF_EXPECT_OK(full->Append("text"));
@@ -285,14 +285,14 @@ TEST_F(EnvFilesTest, KeepWhatADeviceRefuses) {
   }
   EXPECT_EQ(full->Append("text").code(), error::FAILED_PRECONDITION);
   TF_EXPECT_OK(full->Close());
-  // Writes what cannot be synchronized.
+  // /dev/null accepts writes but cannot be synchronized.
   TF_ASSERT_OK(env_->NewWritableFile("/dev/null", &null));
   TF_EXPECT_OK(null->Append("text"));
   EXPECT_EQ(null->Sync().code(), error::INVALID_ARGUMENT);
   TF_EXPECT_OK(null->Close());
 }
 
-TEST_F(EnvFilesTest, ReadsAtAnyPlace) {
+TEST_F(EnvFilesTest, ReadsAtAnyOffset) {
   std::unique_ptr<RandomAccessFile> in;
   TF_ASSERT_OK(env_->NewRandomAccessFile(File("a", "0123456789"), &in));
   absl::string_view name, result;
@@ -318,13 +318,13 @@ TEST_F(EnvFilesTest, ReadsAtAnyPlace) {
   }
   TF_EXPECT_OK(in->Read(2, result, absl::MakeSpan(scratch, 3)));
   EXPECT_EQ(result, "234");
-  // A folder is opened, but not read.
+  // A folder can be opened, but not read.
   TF_ASSERT_OK(env_->NewRandomAccessFile(folder_, &in));
   EXPECT_THAT(string(in->Read(0, 1, &result, scratch).message()), HasSubstr("Is a directory"));
   EXPECT_EQ(result, "");
 }
 
-TEST(EnvTest, FilesOfAProgramNeedNotDoEverything) {
+TEST(EnvTest, CustomFilesMayLeaveOutFunctions) {
   struct OnlyReads : RandomAccessFile {};
   struct OnlyWrites : WritableFile {
     absl::Status Append(absl::string_view) override { return absl::OkStatus(); }
@@ -346,7 +346,7 @@ TEST(EnvTest, FilesOfAProgramNeedNotDoEverything) {
   EXPECT_EQ(position, -1);
 }
 
-TEST_F(EnvFilesTest, MatchingPathsAreSorted) {
+TEST_F(EnvFilesTest, SortsMatchingPaths) {
   File("b.x"), File("a.x"), File("c.y");
   std::vector<string> found = {"old"};
   TF_ASSERT_OK(env_->GetMatchingPaths(Path("*.x"), &found));

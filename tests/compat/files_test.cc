@@ -1,4 +1,4 @@
-// Checkpoints by TensorFlow's classes, Coordinator, ThreadPoolOptions and small helpers.
+// Tests of checkpoints with TensorFlow's classes, Coordinator, ThreadPoolOptions and small helpers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -67,7 +67,7 @@ TEST(TensorBundle, WritesAndReads) {
   EXPECT_FALSE(twice.Finish().ok());
 }
 
-TEST(TensorBundle, KeepsWhatWasAdded) {
+TEST(TensorBundle, KeepsAddedTensors) {
   const std::string prefix = io::JoinPath(testing::TmpDir(), "compat_bundle_of_copies");
   Tensor whole = test::AsTensor<float>({1, 2});
   Tensor slice = test::AsTensor<float>({3, 4});
@@ -135,7 +135,7 @@ TEST(TensorBundle, ListsItsTensors) {
   EXPECT_FALSE(reader.LookupSlice("b", TensorSlice::ParseOrDie("0,1:0,3"), &value).ok());
 }
 
-TEST(TensorBundle, IsMergedOfSeveral) {
+TEST(TensorBundle, MergesSeveralBundles) {
   const std::string root = io::JoinPath(testing::TmpDir(), "compat_bundle_merge");
   std::vector<tstring> prefixes;
   const auto write = [&] {
@@ -151,7 +151,7 @@ TEST(TensorBundle, IsMergedOfSeveral) {
   const std::string merged = io::JoinPath(root, "merged");
   TF_ASSERT_OK(MergeBundles(Env::Default(), prefixes, merged));
   EXPECT_EQ(BundleReader(Env::Default(), merged).DebugString(), "a (float) []\nb (float) []\n");
-  // The folders stay.
+  // Merging does not remove the folders.
   TF_EXPECT_OK(Env::Default()->FileExists(io::JoinPath(root, "a")));
   write();
   prefixes.emplace_back(io::JoinPath(root, "none"));
@@ -159,7 +159,7 @@ TEST(TensorBundle, IsMergedOfSeveral) {
   TF_EXPECT_OK(MergeBundles(Env::Default(), prefixes, merged, /*allow_missing_files=*/true));
 }
 
-TEST(TensorSlice, IsMadeOfAMessage) {
+TEST(TensorSlice, IsMadeFromAMessage) {
   const auto build = [](int64 start, int64 length, bool has_length = true) {
     TensorSliceProto proto;
     proto.add_extent();
@@ -228,7 +228,7 @@ TEST(TensorSliceReader, ReadsAndListsTensors) {
   EXPECT_EQ(none.GetTensor("w", &tensor), none.status());
 }
 
-// Ends with a status.
+// A runner that returns a given status.
 class Runner : public RunnerInterface {
  public:
   Runner(absl::Status status, int* joins) : status_(std::move(status)), joins_(joins) {}
@@ -309,10 +309,10 @@ TEST(Histogram, CountsAndInterpolates) {
   EXPECT_EQ(histogram.Median(), 0);
   for (const double value : {2., 4., 6., 50., 1000.}) histogram.Add(value);
   EXPECT_DOUBLE_EQ(histogram.Average(), 212.4);
-  // 2.5 of the 3 numbers in [2, 10).
+  // Half of the 5 numbers are below the median: 2.5 of the 3 numbers in the bucket [2, 10).
   EXPECT_DOUBLE_EQ(histogram.Median(), 2 + 2.5 / 3 * 8);
   EXPECT_EQ(histogram.Percentile(100), 100);
-  // More than all numbers.
+  // A percentile above 100 is the largest number.
   EXPECT_EQ(histogram.Percentile(150), 1000);
   EXPECT_EQ(histogram.ToString(),
             "Count: 5  Average: 212.4000  StdDev: 394.20\n"
@@ -322,16 +322,16 @@ TEST(Histogram, CountsAndInterpolates) {
             "[         10,      1e+02 )       2  40.000% 100.000% ########\n");
 }
 
-TEST(Histogram, InterpolatesFromTheLimitOfTheBucketBefore) {
+TEST(Histogram, InterpolatesFromTheLimitOfThePreviousBucket) {
   histogram::Histogram histogram({0, 10, 100});
   histogram.Add(-5);
   histogram.Add(5);
-  // Half of the number in [0, 5].
+  // The buckets [-5, 0] and [0, 5] have one number each. These percentiles are their centers.
   EXPECT_DOUBLE_EQ(histogram.Percentile(75), 2.5);
   EXPECT_DOUBLE_EQ(histogram.Percentile(25), -2.5);
 }
 
-TEST(Histogram, IsAMessage) {
+TEST(Histogram, ConvertsToAMessage) {
   histogram::ThreadSafeHistogram histogram;
   for (const double value : {0., -3., 1e30, 7., 7.}) histogram.Add(value);
   HistogramProto proto;
@@ -394,7 +394,7 @@ TEST(BFloat16, ConvertsArrays) {
   EXPECT_EQ(out[2], 1.0f);  // a tie, to even
 }
 
-TEST(WindowedOutputSize, OfEachPadding) {
+TEST(WindowedOutputSize, SupportsEachPadding) {
   int64_t size, before = 0, after = 0;
   TF_ASSERT_OK(GetWindowedOutputSizeVerbose(10, 3, 2, 2, SAME, &size, &before, &after));
   EXPECT_EQ(size, 5);

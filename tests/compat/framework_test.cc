@@ -1,4 +1,4 @@
-// Slices, types and shapes of tensors; definitions of kernels and functions.
+// Tests of tensor slices, types and shapes, and of definitions of kernels and functions.
 #include <memory>
 #include <string>
 #include <utility>
@@ -90,7 +90,7 @@ TEST(TensorSliceTest, IntersectsAndCovers) {
   EXPECT_EQ(sizes, (std::vector<int64>{3, 4, 1}));
 }
 
-TEST(ShapeUtilsTest, ListsOfShapes) {
+TEST(ShapeUtilsTest, ComparesListsOfShapes) {
   EXPECT_EQ(TensorShapeUtils::ShapeListString({TensorShape({2, 3}), TensorShape()}), "[[2,3], []]");
   const std::vector<PartialTensorShape> shapes = {{2, -1}, PartialTensorShape()};
   EXPECT_EQ(PartialTensorShapeUtils::PartialShapeListString(shapes), "[[2,?], <unknown>]");
@@ -115,7 +115,7 @@ TEST(ShapeUtilsTest, ListsOfShapes) {
 #endif
 }
 
-TEST(TypesTest, NamesAndSets) {
+TEST(TypesTest, HasNamesAndSets) {
   EXPECT_EQ(DataTypeString(MakeRefType(DT_FLOAT)), "float_ref");
   EXPECT_EQ(DT_FLOAT_REF, DT_FLOAT + kDataTypeRefOffset);
   EXPECT_EQ(DataTypeSliceString({DT_FLOAT, DT_INT32}), "float, int32");

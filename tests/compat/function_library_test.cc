@@ -1,4 +1,4 @@
-// Texts of functions and of their instances, call frames, and libraries of functions.
+// Tests of texts of functions and their instances, call frames, and function libraries.
 #include "tensorflow/core/framework/function_library.h"
 
 #include <gmock/gmock.h>
@@ -90,7 +90,7 @@ TEST(FunctionDefHelperDefine, EndsTheProgramOnErrors) {
 
 // ---- Texts ----
 
-TEST(FunctionTexts, OfSignaturesAttributesAndDevices) {
+TEST(FunctionTexts, ShowSignaturesAttributesAndDevices) {
   const FunctionDef function =
       FDH::Create("F", {"r: Ref(T)", "l: N * int32", "m: L"}, {"y: T"},
                   {"T: {float, double}", "N: int", "L: list(type)", "s: string"},
@@ -126,7 +126,7 @@ F[T:{float, double}, N:int, L:list(type), s:string](r:Ref(T), l:N*int32, m:L) ->
       absl::StrCat(text, "\nG[N:int]() -> () {\n}\n", "\na = NoOp()\nb = Neg(x:1)\n"));
 }
 
-TEST(FunctionTexts, OfInstances) {
+TEST(FunctionTexts, ShowInstances) {
   const GraphDef graph =
       GDef({NDef("b", "_Arg", {}, {{"T", DT_INT32}, {"index", 1}}, "/device:GPU:2"),
             NDef("a", "_Arg", {"ignored"}, {{"T", DT_FLOAT}}),
@@ -138,7 +138,7 @@ TEST(FunctionTexts, OfInstances) {
             "  n = Neg(a)\n}\n");
 }
 
-TEST(FunctionTexts, OfTestFunctions) {
+TEST(FunctionTexts, ShowTestFunctions) {
   const std::string types = "[T:{float, double, int32, int64}]";
   EXPECT_EQ(DebugString(test::function::XTimes16()),
             absl::StrCat("\nXTimes16", types,
@@ -168,13 +168,13 @@ TEST(FunctionTexts, OfTestFunctions) {
 
 // ---- Instances ----
 
-TEST(Instances, OfReferencesAndListsOfOne) {
+TEST(Instances, SupportReferencesAndListsOfOne) {
   const FunctionDef function =
       FDH::Create("F", {"r: Ref(T)", "l: N * float"}, {"y: N * float"}, {"T: type", "N: int"},
                   {{{"n"}, "NoOp", {"^l"}, {}}}, {{"y", "l"}});
   InstantiationResult result;
   for (int i = 0; i < 2; ++i) {
-    // Drops what was in the result.
+    // The call replaces the previous result.
     TF_ASSERT_OK(
         InstantiateFunction(function, Attrs({{"T", DT_INT32}, {"N", 1}}), LookUp, &result));
     EXPECT_THAT(result.arg_types, ElementsAre(DT_INT32, DT_FLOAT));
@@ -221,7 +221,7 @@ TEST(Instances, FailWhereTypesAndLengthsDisagree) {
               StatusIs(error::NOT_FOUND, HasSubstr("type attr not found: T")));
 }
 
-// A list of 2^20 tensors takes too many bytes, a longer one is refused at once.
+// A list of 2^20 tensors takes too many bytes. A longer list is refused at once.
 TEST(Instances, BoundTheLengthsOfLists) {
   for (const auto& [length, code] :
        {std::pair(1 << 20, error::RESOURCE_EXHAUSTED), {(1 << 20) + 1, error::INVALID_ARGUMENT}}) {
@@ -233,7 +233,7 @@ TEST(Instances, BoundTheLengthsOfLists) {
   }
 }
 
-TEST(Instances, MayHaveIntegersOnDevicesByTheirOwnAttribute) {
+TEST(Instances, MayPlaceIntegersOnDevicesByAnAttribute) {
   const FunctionDef function =
       FDH::Create("F", {"i: int32", "f: float"}, {"o: int32"}, {}, {}, {{"o", "i"}});
   InstantiationResult result;
@@ -267,7 +267,7 @@ TEST(FunctionDefsEqual, ComparesAttributesByNameAndValue) {
 
 // ---- Calls ----
 
-TEST(FunctionCallFrames, SayWhatIsWrong) {
+TEST(FunctionCallFrames, DescribeErrors) {
   FunctionCallFrame frame({DT_FLOAT, DT_INT32}, {DT_INT32});
   const Tensor real = test::AsScalar<float>(1), number = test::AsScalar<int32>(2);
   EXPECT_EQ(frame.num_args(), 2u);
@@ -313,7 +313,7 @@ TEST(Canonicalized, NamesHaveFunctionsHashesAndDevices) {
   EXPECT_EQ(Canonicalize("F", AttrSlice()), "F[]");
 }
 
-TEST(ResourceInputDevice, IsThatOfTheFirstHandle) {
+TEST(ResourceInputDevice, IsTheDeviceOfTheFirstHandle) {
   FunctionDef function = test::function::Swap();
   auto& attr = (*(*function.mutable_arg_attr())[0].mutable_attr())["_composite_device"];
   absl::flat_hash_map<std::string, std::vector<std::string>> composite;
@@ -348,7 +348,7 @@ FunctionDefLibrary Functions(const std::vector<FunctionDef>& functions,
   return library;
 }
 
-TEST(FunctionLibraries, LeaveOutWhatTheyCannotAdd) {
+TEST(FunctionLibraries, LeaveOutFunctionsThatTheyCannotAdd) {
   const Library library(OpRegistry::Global(),
                         Functions({Named("f"), Named("f", test::function::XAddY()), Named("Add"),
                                    Named("g"), Named("g")},
@@ -364,7 +364,7 @@ TEST(FunctionLibraries, LeaveOutWhatTheyCannotAdd) {
   EXPECT_EQ(proto.function(1).signature().name(), "g");
 }
 
-TEST(FunctionLibraries, SayWhyTheyRefuse) {
+TEST(FunctionLibraries, DescribeWhyTheyRefuse) {
   Library library(OpRegistry::Global(), Functions({Named("f")}, {Gradient("f", "g")}));
   const auto refused = [](const absl::Status& status, const char* text) {
     EXPECT_THAT(status, StatusIs(error::INVALID_ARGUMENT, text));
@@ -384,7 +384,7 @@ TEST(FunctionLibraries, SayWhyTheyRefuse) {
           "Cannot copy the function 'g', which the other library does not have");
   EXPECT_THAT(library.ReachableDefinitions("g").status(),
               StatusIs(error::NOT_FOUND, "the library has no function 'g'"));
-  // A new name that is taken leaves the function as it is.
+  // If the new name is taken, the function does not change.
   TF_EXPECT_OK(library.AddFunctionDef(Named("g")));
   refused(
       library.ReplaceFunction("f", Named("g", test::function::XAddY())),
@@ -404,7 +404,7 @@ TEST(FunctionLibraries, KeepOldGradientsIfOneIsRefused) {
   EXPECT_EQ(library.FindGradient("f"), "g");
   EXPECT_EQ(library.FindGradient("a"), "");
   EXPECT_EQ(library.FindGradient("c"), "");
-  // Functions that are there already stay, too.
+  // Existing functions also stay.
   TF_ASSERT_OK(library.AddFunctionDef(Named("a")));
   EXPECT_FALSE(library.AddLibrary(Functions({Named("a"), Named("b"), Named("Add")})).ok());
   EXPECT_THAT(library.ListFunctionNames(), ElementsAre("a"));
@@ -414,14 +414,14 @@ TEST(FunctionLibraries, KeepOldGradientsIfOneIsRefused) {
   EXPECT_EQ(library.FindGradient("b"), "a");
 }
 
-TEST(FunctionLibraries, AreCopiedAndMovedWhole) {
+TEST(FunctionLibraries, AreCopiedAndMovedCompletely) {
   OpList none;
   const OpListOpRegistry registry(&none);
   Library library(&registry, Functions({Named("f")}, {Gradient("f", "g")}));
   OptimizedFunctionGraph graph;
   graph.set_name("optimized");
   library.AddOptimizedFunctionGraph("f", graph);
-  // The first one stays.
+  // The graph that was added first stays.
   library.AddOptimizedFunctionGraph("f", OptimizedFunctionGraph());
   const Library copy(library);
   Library moved(OpRegistry::Global(), Functions({Named("old")}));
@@ -458,7 +458,7 @@ TEST(FunctionLibraries, CopyAFunctionWithItsGradient) {
   EXPECT_EQ(conflict.FindGradient("f"), "");
 }
 
-TEST(FunctionLibraries, FindNamesThatAreFree) {
+TEST(FunctionLibraries, FindFreeNames) {
   const Library library(OpRegistry::Global(), Functions({Named("f"), Named("f3"), Named("f4")}));
   EXPECT_EQ(library.UniqueFunctionName("f"), "f5");
   EXPECT_EQ(library.UniqueFunctionName("g"), "g3");
@@ -510,7 +510,7 @@ TEST(FunctionLibraries, KeepStackTraces) {
   for (const char* name : {"g", "h", "i"}) {
     EXPECT_EQ(library.GetStackTraces(name)->count("n"), 1u) << name;
   }
-  // Only those whose names are "node@function" of a function.
+  // A trace belongs to a function if its name has the form "node@function".
   GraphDebugInfoBuilder builder;
   for (const char* name : {"n@f", "x@y@f", "n@other", "n"})
     builder.AccumulateStackTrace(trace, name);

@@ -1,4 +1,4 @@
-// Functions: instances, libraries, call frames, stack traces.
+// Tests of functions: instances, libraries, call frames and stack traces.
 #include "tensorflow/core/framework/function.h"
 
 #include <gmock/gmock.h>
@@ -30,7 +30,7 @@ absl::Status LookUp(const std::string& op, const OpDef** def) {
   return OpRegistry::Global()->LookUpOpDef(op, def);
 }
 
-// Returns the text of the instance, or the message of the error.
+// Returns the text of the instance, or the error message.
 std::string Instance(const FunctionDef& function, AttrSlice attrs = AttrSlice()) {
   InstantiationResult result;
   const absl::Status status = InstantiateFunction(function, attrs, LookUp, &result);
@@ -92,7 +92,7 @@ TEST(InstantiateFunction, MarksArgumentsAndResults) {
   EXPECT_EQ(result.nodes[4].op(), "_DeviceRetval");
 }
 
-TEST(InstantiateFunction, Errors) {
+TEST(InstantiateFunction, RejectsInvalidFunctions) {
   const auto of = [](std::vector<FDH::Node> nodes, const std::string& ret = "n:sum",
                      const std::vector<std::string>& args = {"x: float", "i: int32"}) {
     return Instance(FDH::Create("F", args, {"y: float"}, {}, nodes, {{"y", ret}}));
@@ -128,7 +128,7 @@ TEST(InstantiateFunction, Errors) {
               HasSubstr("Return y missing."));
 }
 
-// A node's placeholder of two bytes stands for the attribute.
+// A placeholder of two bytes in a node stands for the whole attribute.
 TEST(InstantiateFunction, BoundsTheBytesOfTheInstance) {
   std::vector<FDH::Node> nodes;
   for (int i = 0; i < 300; ++i) {
@@ -144,8 +144,8 @@ TEST(InstantiateFunction, BoundsTheBytesOfTheInstance) {
       error::RESOURCE_EXHAUSTED);
 }
 
-// A function of few bytes makes many nodes, inputs or copies of an attribute.
-TEST(InstantiateFunction, BoundsWhatListsMultiply) {
+// A small function makes many nodes, inputs or copies of an attribute.
+TEST(InstantiateFunction, BoundsNodesThatListsMultiply) {
   const auto instantiate = [](const FunctionDef& function, int n) {
     InstantiationResult result;
     return InstantiateFunction(function, Attrs({{"N", n}}), LookUp, &result).code();
@@ -174,7 +174,7 @@ TEST(InstantiateFunction, BoundsWhatListsMultiply) {
   EXPECT_EQ(instantiate(outputs, 200000), error::RESOURCE_EXHAUSTED);
 }
 
-// The default of an attribute has a placeholder of its own name.
+// The default of an attribute contains a placeholder with the name of the attribute.
 TEST(InstantiateFunction, SubstitutesOnce) {
   FunctionDef function = FDH::Create("F", {}, {}, {}, {{{"n"}, "NoOp", {}, {{"_f", "$S"}}}}, {});
   OpDef::AttrDef* const attr = function.mutable_signature()->add_attr();
@@ -315,7 +315,7 @@ TEST(FunctionLibraryDefinition, ReachesThroughCallsAttributesAndGradients) {
   EXPECT_EQ(library.ReachableDefinitions("none").status().code(), error::NOT_FOUND);
 }
 
-TEST(FunctionLibraryDefinition, CopiesWithinOneRegistryOnly) {
+TEST(FunctionLibraryDefinition, CopiesOnlyWithinOneRegistry) {
   const FunctionLibraryDefinition library = Library({test::function::XTimesTwo()});
   FunctionLibraryDefinition copy(OpRegistry::Global());
   TF_EXPECT_OK(copy.CopyFunctionDefFrom("XTimesTwo", library));
@@ -326,7 +326,7 @@ TEST(FunctionLibraryDefinition, CopiesWithinOneRegistryOnly) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("different default registries"));
 }
 
-TEST(FunctionLibraryDefinition, AttributesOfCallees) {
+TEST(FunctionLibraryDefinition, ReadsAttributesOfCallees) {
   FunctionDef one = test::function::XTimesTwo();
   (*one.mutable_attr())["note"].set_i(1);
   FunctionDef two = test::function::XAddX();
@@ -344,7 +344,7 @@ TEST(FunctionLibraryDefinition, AttributesOfCallees) {
             error::INVALID_ARGUMENT);
 }
 
-TEST(FunctionLibraryDefinition, OptimizedGraphsAreMadeOnLookUp) {
+TEST(FunctionLibraryDefinition, MakesOptimizedGraphsOnLookUp) {
   FunctionLibraryDefinition library = Library({});
   int made = 0;
   library.AddOptimizedFunctionGraph("f", [&]() -> absl::StatusOr<OptimizedFunctionGraph> {
@@ -419,7 +419,7 @@ TEST(GetFunctionResourceInputDevice, ListsTheDevicesOfACompositeOne) {
   EXPECT_THAT(composite["all"], ElementsAre("d0", "d1"));
 }
 
-TEST(StackTraces, Texts) {
+TEST(StackTraces, HaveTexts) {
   const std::vector<StackFrame> frames = {{"<embedded x>", 1, "f"},
                                           {"dir/sub/a.cc", 2, "g"},
                                           {"dir/sub/tensorflow/python/b.py", 3, "h"}};
@@ -458,7 +458,8 @@ TEST(StackTraces, AreStoredWithTheGraph) {
   EXPECT_EQ(traces->at("y")->ToString({}),
             "File \"a.cc\", line 1, in f\nFile \"a.cc\", line 3, in h");
   EXPECT_EQ(traces->at("two"), traces->at("scale"));
-  // Files and traces that do not exist.
+  // The frames refer to files that do not exist, and node "z" refers to a trace that does not
+  // exist.
   GraphDebugInfo broken = info;
   broken.clear_files();
   (*broken.mutable_name_to_trace_id())["z"] = 99;
@@ -468,8 +469,8 @@ TEST(StackTraces, AreStoredWithTheGraph) {
   EXPECT_FALSE(LoadTracesFromDebugInfoStr("\xff").ok());
 }
 
-// A frame of three bytes stands for the name of a file.
-TEST(StackTraces, AreBoundedByTheirBytes) {
+// A frame of three bytes refers to a long file name.
+TEST(StackTraces, HaveLimitedSize) {
   GraphDebugInfo info;
   info.add_files(std::string(1 << 20, 'f'));
   (*info.mutable_frames_by_id())[1].set_file_index(0);
@@ -483,7 +484,7 @@ TEST(StackTraces, AreBoundedByTheirBytes) {
   info.clear_traces_by_id();
   for (uint64_t id = 1; id <= 10; ++id) add_trace(id, 40);
   EXPECT_EQ(LoadTracesFromDebugInfo(info).size(), 6);
-  // One that is too large takes nothing from the others.
+  // A trace that is too large does not use up the limit for other traces.
   add_trace(11, 300);
   EXPECT_EQ(LoadTracesFromDebugInfo(info).size(), 6);
 }

@@ -1,4 +1,4 @@
-// Comparison of gradients with differences, as in tests of TensorFlow's C++ gradients.
+// Tests of comparing gradients with differences, like in tests of TensorFlow's C++ gradients.
 #include "tensorflow/cc/framework/gradient_checker.h"
 
 #include <vector>
@@ -54,7 +54,7 @@ class GradientCheckerTest : public ::testing::Test {
   const TensorShape shape_{2, 2, 1, 2};
 };
 
-TEST_F(GradientCheckerTest, FusedBatchNormGrad) {
+TEST_F(GradientCheckerTest, ChecksFusedBatchNormGrad) {
   const TensorShape channels({2});
   const auto x = Placeholder(scope_, DT_FLOAT, Placeholder::Shape(shape_));
   const auto scale = Placeholder(scope_, DT_FLOAT, Placeholder::Shape(channels));
@@ -65,7 +65,7 @@ TEST_F(GradientCheckerTest, FusedBatchNormGrad) {
   RunTest({x, scale, offset}, {shape_, channels, channels}, {norm.y}, {shape_}, 5e-3f);
 }
 
-TEST_F(GradientCheckerTest, ChainOfOps) {
+TEST_F(GradientCheckerTest, ChecksAChainOfOps) {
   const auto x = Placeholder(scope_, DT_FLOAT, Placeholder::Shape(shape_));
   const auto y = Neg(scope_, BatchNorm(Identity(scope_, BatchNorm(x))));
   RunTest({x}, {shape_}, {y}, {shape_}, 2e-2f);
@@ -78,14 +78,14 @@ TEST_F(GradientCheckerTest, GradientsOfSeveralUsesAreAdded) {
           2e-2f);
 }
 
-TEST_F(GradientCheckerTest, InnerOutputs) {
-  // Fed tensors do not depend on x.
+TEST_F(GradientCheckerTest, ChecksInnerOutputs) {
+  // A fed tensor does not depend on x.
   const auto x = Placeholder(scope_, DT_FLOAT, Placeholder::Shape(shape_));
   const auto inner = BatchNorm(x);
   RunTest({x, inner}, {shape_, shape_}, {BatchNorm(inner), BatchNorm(x)}, {shape_, shape_}, 5e-3f);
 }
 
-TEST_F(GradientCheckerTest, StepsOfFakeQuant) {
+TEST_F(GradientCheckerTest, DetectsLargeStepsOfFakeQuant) {
   const auto x = Placeholder(scope_, DT_FLOAT, Placeholder::Shape({2, 3}));
   const Tensor value = test::AsTensor<float>({-5.9f, -1.f, 0.1f, 0.5f, 5.1f, 7.f}, {2, 3});
   const auto fine = FakeQuantWithMinMaxArgs(scope_, x, FakeQuantWithMinMaxArgs::NumBits(16));
@@ -93,14 +93,14 @@ TEST_F(GradientCheckerTest, StepsOfFakeQuant) {
   TF_ASSERT_OK(
       (ComputeGradientError<float, float, float>(scope_, x, value, fine, {2, 3}, &max_error)));
   EXPECT_LT(max_error, 2e-2);
-  // With quantisation steps much larger than delta, differences do not agree with the gradient.
+  // If quantization steps are much larger than delta, differences do not agree with the gradient.
   const auto coarse = FakeQuantWithMinMaxArgs(scope_, x, FakeQuantWithMinMaxArgs::NumBits(2));
   TF_ASSERT_OK(
       (ComputeGradientError<float, float, float>(scope_, x, value, coarse, {2, 3}, &max_error)));
   EXPECT_GE(max_error, 1);
 }
 
-TEST_F(GradientCheckerTest, InDouble) {
+TEST_F(GradientCheckerTest, ChecksInDouble) {
   const auto x = Placeholder(scope_, DT_DOUBLE);
   double max_error = -1;
   TF_ASSERT_OK((ComputeGradientError<double, double, double>(
@@ -122,18 +122,18 @@ TEST_F(GradientCheckerTest, NamesNodesWithoutAGradient) {
   float max_error;
   EXPECT_EQ((ComputeGradientError<float, float, float>(scope_, {vector}, {{2}}, {norm.batch_mean},
                                                        {{2}}, &max_error)),
-            errors::Unimplemented("node 'norm' (FusedBatchNormV3): the gradient by output 1 is not "
-                                  "known, only that by y"));
+            errors::Unimplemented("node 'norm' (FusedBatchNormV3): only output 0 (y) can be "
+                                  "differentiated, not output 1"));
   TF_EXPECT_OK(scope_.status());
 }
 
-TEST_F(GradientCheckerTest, ComplexTypes) {
+TEST_F(GradientCheckerTest, ChecksComplexTypes) {
   const auto x = Placeholder(scope_, DT_COMPLEX64, Placeholder::Shape(shape_));
   float max_error = -1;
   TF_ASSERT_OK((ComputeGradientError<complex64, complex64, float>(
       scope_, {x}, {shape_}, {Square(scope_, x)}, {shape_}, &max_error)));
   EXPECT_LT(max_error, 1e-2);
-  // One type is complex, the other is not.
+  // One of the types is complex.
   TF_ASSERT_OK((ComputeGradientError<complex64, float, float>(
       scope_, {x}, {shape_}, {Real(scope_, x)}, {shape_}, &max_error)));
   EXPECT_LT(max_error, 1e-2);

@@ -1,4 +1,4 @@
-// Symbolic gradients by TensorFlow's names.
+// Tests of symbolic gradients with TensorFlow's names.
 #include "tensorflow/cc/framework/gradients.h"
 
 #include <vector>
@@ -24,7 +24,7 @@ Status DoubledGrad(const Scope& scope, const Operation& op, const std::vector<Ou
 REGISTER_GRADIENT_OP("Floor", DoubledGrad);
 REGISTER_NO_GRADIENT_OP("Ceil");
 
-TEST(Gradients, OfAProduct) {
+TEST(Gradients, DifferentiatesAProduct) {
   Scope scope = Scope::NewRootScope();
   const auto x = Const(scope, {{1.f, 2.f}, {3.f, 4.f}});
   const auto y = MatMul(scope, x, x);
@@ -37,7 +37,7 @@ TEST(Gradients, OfAProduct) {
   test::ExpectTensorEqual<float>(outputs[0], test::AsTensor<float>({7, 11, 9, 13}, {2, 2}));
 }
 
-TEST(Gradients, OfRegisteredFunctions) {
+TEST(Gradients, UsesRegisteredFunctions) {
   Scope scope = Scope::NewRootScope();
   const auto x = Const(scope, 1.5f);
   std::vector<Output> grad_outputs;
@@ -57,7 +57,7 @@ TEST(Gradients, OfRegisteredFunctions) {
   EXPECT_EQ(GradOpRegistry::Global()->Lookup("NoSuchOp", &function).code(), error::NOT_FOUND);
 }
 
-TEST(Gradients, OfIntegers) {
+TEST(Gradients, DifferentiatesIntegers) {
   const Scope scope = Scope::NewRootScope();
   const auto x = Const(scope, {{2}});
   const auto y = MatMul(scope, x, Const(scope, {{3}}));
@@ -74,8 +74,8 @@ TEST(Gradients, OfIntegers) {
             "output node(s).");
 }
 
-// As in TensorFlow, where the names of a graph with gradients are known to programs.
-TEST(Gradients, AreNamedAsOthersOfTheScope) {
+// Programs may know the names of a graph with gradients, so they are the same as in TensorFlow.
+TEST(Gradients, NamesNodesLikeTheScope) {
   const Scope scope = Scope::NewRootScope();
   const auto x = Placeholder(scope, DT_FLOAT);
   const auto y = Neg(scope, x);

@@ -1,4 +1,4 @@
-// Stack traces as texts, and messages that store them.
+// Tests of stack traces as texts, and of the messages that store them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ using ::testing::UnorderedElementsAre;
 
 using Options = AbstractStackTrace::TracePrintingOptions;
 
-// Returns the names of files in the text of a trace.
+// Returns the file names in the text of a trace.
 std::vector<std::string> ShownFiles(const std::vector<std::string>& files, const Options& options) {
   std::vector<StackFrame> frames;
   for (const std::string& file : files) frames.emplace_back(file, 1, "f");
@@ -76,7 +76,7 @@ TEST(StackTraceText, LeavesOutInternalFrames) {
       "File \"a\", line 3, in f\nFile \"b\", line 4, in g");
 }
 
-TEST(FrozenStackTraceTest, KnowsTheFramesOfTheUser) {
+TEST(FrozenStackTraceTest, FindsTheFramesOfTheUser) {
   const std::vector<StackFrame> all = {{"a", 1, "f"}, {"b", 2, "g"}, {"c", 3, "h"}};
   const std::vector<StackFrame> user = {all[0], all[1]};
   const FrozenStackTrace trace(all, user);
@@ -96,7 +96,7 @@ GraphDebugInfo::FileLineCol Frame(int file, int line, const std::string& functio
   return frame;
 }
 
-TEST(FrozenStackTraceTest, IsMadeOfAMessage) {
+TEST(FrozenStackTraceTest, IsMadeFromAMessage) {
   GraphDebugInfo info;
   info.add_files("a");
   info.add_files("b");
@@ -110,7 +110,7 @@ TEST(FrozenStackTraceTest, IsMadeOfAMessage) {
                           StackFrame("b", 9, "id")));
 }
 
-// Returns the names of a message's traces, with their frames.
+// Returns the names and the frames of the traces of a message.
 std::vector<std::string> Traces(const GraphDebugInfo& info) {
   std::vector<std::string> texts;
   for (const auto& [name, trace] : LoadTracesFromDebugInfo(info)) {
@@ -174,14 +174,14 @@ TEST(GraphDebugInfoBuilderTest, LoadsAtMostItsLimit) {
     GraphDebugInfo::StackTrace& trace = (*info.mutable_traces())["n"];
     for (int i = 0; i < frames; ++i) *trace.add_file_line_cols() = Frame(0, 1, "abc");
     EXPECT_EQ(LoadTracesFromDebugInfo(info).size(), frames == 256 ? 1u : 0u);
-    // Stores the trace by an identifier, for two names.
+    // Stores the trace once by an id, and refers to it by two names.
     (*info.mutable_frames_by_id())[7] = Frame(0, 1, "abc");
     info.clear_traces();
     GraphDebugInfo::StackTrace& by_id = (*info.mutable_traces_by_id())[3];
     for (int i = 0; i < frames; ++i) by_id.add_frame_id(7);
     (*info.mutable_name_to_trace_id())["n"] = 3;
     (*info.mutable_name_to_trace_id())["same"] = 3;
-    // If they fit, nothing is left for others.
+    // If the traces fit, they leave no room for others.
     *(*info.mutable_traces())["late"].add_file_line_cols() = Frame(-1, 1, "");
     EXPECT_EQ(LoadTracesFromDebugInfo(info).size(), frames == 256 ? 2u : 1u);
   }

@@ -1,4 +1,4 @@
-// Graphs that GraphDefBuilder and test::graph build, and kernels that compute asynchronously.
+// Tests of graphs that GraphDefBuilder and test::graph build, and of asynchronous kernels.
 #include "tensorflow/core/graph/graph_def_builder.h"
 
 #include <gmock/gmock.h>
@@ -109,7 +109,7 @@ TEST(TestGraphTest, AddsNodes) {
   test::graph::ToGraphDef(&g, &def);
   const auto result = RunGraph(def, sum->name());
   TF_ASSERT_OK(result.status());
-  // [[5, -5], [-5, 25]]
+  // The product is [[5, -5], [-5, 25]]. Relu replaces -5 by 0.
   test::ExpectTensorEqual<float>(*result, test::AsTensor<float>({5, 25}));
 
   Graph copy(OpRegistry::Global());
@@ -126,7 +126,7 @@ REGISTER_OP("CompatLater")
     .SetIsStateful()
     .SetShapeFn(shape_inference::UnchangedShape);
 
-// Returns its input, later.
+// Returns its input from a thread of a pool, or fails as the attribute `fail` says.
 class LaterOp : public AsyncOpKernel {
  public:
   explicit LaterOp(OpKernelConstruction* context)

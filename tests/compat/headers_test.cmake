@@ -1,4 +1,5 @@
-# Tests cmake/CompatHeaders.cmake: cmake -D SOURCE_DIR=<of gradflow> -D BINARY_DIR=<scratch> -P <this>
+# Tests cmake/CompatHeaders.cmake: cmake -D SOURCE_DIR=<gradflow> -D BINARY_DIR=<scratch> -P <this
+# file>
 cmake_minimum_required(VERSION 3.25)
 include(${SOURCE_DIR}/cmake/CompatHeaders.cmake)
 
@@ -7,7 +8,8 @@ file(WRITE ${BINARY_DIR}/compat/tf/file.h "")
 file(WRITE ${BINARY_DIR}/compat/tf/test.h "")
 file(WRITE ${BINARY_DIR}/compat/tf/internal.h "")
 
-# Sets compat_errors and the lists in the caller.
+# Generates the headers of a table. Sets compat_errors and the lists compat_forwards, compat_testing
+# and compat_internal in the caller.
 macro(generate table)
   file(WRITE ${BINARY_DIR}/table.txt "${table}")
   gradflow_generate_compat_headers(
@@ -32,7 +34,7 @@ function(expect_text header expected)
   expect_equal(${header} "${text}" "${expected}")
 endfunction()
 
-# Each error names the line.
+# Expects errors that begin with the line number in the table.
 function(expect_error table expected)
   generate("${table}")
   expect_equal("errors of\n${table}" "${compat_errors}" "table.txt:${expected}\n")
@@ -113,8 +115,8 @@ expect_text(forward/x/tf/c.h "// Forwards to tf/a.h, <lib/c>. Generated from com
 ")
 expect_text(missing/tf/m.h "#error \"gradflow does not have tf/m.h: read a; or b\"\n")
 
-# The second run does not write files that stay the same. It removes headers of tests, and headers that
-# have left the table.
+# The second run, without TESTING, does not write files that stay the same. It removes the headers of
+# the section [testing], and headers that are no longer in the table.
 file(GLOB_RECURSE files ${BINARY_DIR}/out/*)
 execute_process(COMMAND touch -d 2001-02-03 ${files} COMMAND_ERROR_IS_FATAL ANY)
 string(REPLACE "tf/{b,c}" "tf/{b,d}" table "${table}")

@@ -1,4 +1,4 @@
-// InferenceContext: its node, access to shapes, constraints and values behind handles.
+// Tests of InferenceContext: its node, access to shapes, constraints, and values behind handles.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ namespace inference_context_test {
 using ::tensorflow::testing::StatusIs;
 using ::testing::ElementsAre;
 
-TEST(InferenceContextOfANode, IsMadeOfPlainShapes) {
+TEST(InferenceContextOfANode, IsMadeFromPlainShapes) {
   std::vector<std::unique_ptr<PlainValues>> values(2);
   values[1] = std::make_unique<PlainValues>(
       PlainValues{{PartialTensorShape({2, -1}), DT_FLOAT}, {PartialTensorShape(), DT_INT32}});
@@ -54,7 +54,7 @@ TEST(InferenceContextOfANode, ChecksTheNumberOfInputs) {
                            {});
   EXPECT_EQ(c.num_outputs(), 0);
   EXPECT_THAT(c.construction_status(), StatusIs(error::NOT_FOUND, "attribute N is missing"));
-  // An op without inputs.
+  // The op has no inputs.
   OpRegistrationData source;
   TF_ASSERT_OK(OpDefBuilder("Source").Output("y: int32").Finalize(&source));
   TF_EXPECT_OK(InferenceContext(0, node, source.op_def, std::vector<ShapeHandle>(), {}, {}, {})
@@ -93,13 +93,14 @@ TEST(InferenceContextOfANode, FindsArgumentsByName) {
   EXPECT_EQ(c->output_handle_shapes_and_types(3), nullptr);
 }
 
-TEST(InferenceContextOfANode, ErrorsShowWhatTheFunctionAskedFor) {
+TEST(InferenceContextOfANode, ErrorsShowTheRequestedValues) {
   const Tensor asked = test::AsTensor<int32>({5, 6});
   const Tensor as_shape = test::AsTensor<int32>({7});
   TestNode c(Inputs{{2}, {1}, {1}, {2}, {3}, {1}}, {&asked, &as_shape, &as_shape},
              {PartialTensorShape(), PartialTensorShape(), PartialTensorShape({9}),
               PartialTensorShape({8, -1}), PartialTensorShape()});
-  // Input 2 is not asked for, the shape of input 4 is unknown, and there is none of input 5.
+  // The function does not request input 2, the shape of input 4 is unknown, and input 5 has no
+  // shape.
   const absl::Status status = c->Run([](InferenceContext* context) {
     EXPECT_NE(context->input_tensor(0), nullptr);
     for (const int i : {1, 3, 4, 5}) context->request_input_tensor_as_partial_shape(i);
@@ -113,7 +114,7 @@ TEST(InferenceContextOfANode, ErrorsShowWhatTheFunctionAskedFor) {
                                    "input[3] = [8,?]."));
   EXPECT_TRUE(c->requested_input_tensor(0));
   EXPECT_FALSE(c->requested_input_tensor(1));
-  // Runs begin without merges.
+  // Each run begins without merges.
   ShapeHandle out;
   TF_ASSERT_OK(c->Merge(c->input(1), c->input(2), &out));
   EXPECT_EQ(c->MergedShapes().size(), 1u);
@@ -133,7 +134,7 @@ TEST(InferenceContextOfANode, ShapeFunctionsOfOtherOpsNeedTheirInputs) {
                        "and 1"));
 }
 
-// Shapes that the shape function of a node of a graph makes.
+// The shapes that a shape function makes for a node of a graph.
 std::vector<std::string>* found_in_graph = nullptr;
 REGISTER_OP("InferenceContextInAGraph")
     .Input("x: float")
@@ -157,7 +158,7 @@ REGISTER_OP("InferenceContextInAGraph")
       return c->graph_def_version() == 0 ? absl::OkStatus() : errors::Internal("a version");
     });
 
-TEST(InferenceContextOfANode, IsMadeOfANodeOfAGraph) {
+TEST(InferenceContextOfANode, IsMadeFromANodeOfAGraph) {
   std::vector<std::string> found;
   found_in_graph = &found;
   const Scope root = Scope::NewRootScope();
@@ -209,7 +210,7 @@ TEST(InferenceContextAccess, DescribesShapes) {
                 {c->Scalar(), true, "1", ""},
                 {c->input(3), false, "?", "unknown_rank: true"},
                 {ShapeHandle(), false, "?", "unknown_rank: true"},
-                // Too many elements.
+                // The number of elements overflows.
                 {c->Matrix(kMax, kMax), true, "?",
                  "dim { size: 9223372036854775807 } dim { size: 9223372036854775807 }"}};
   for (const auto& [shape, is_defined, elements, proto] : kCases) {
@@ -226,7 +227,7 @@ TEST(InferenceContextAccess, DescribesShapes) {
 
 // ---- Constraints ----
 
-TEST(InferenceContextConstraints, OfRanks) {
+TEST(InferenceContextConstraints, ConstrainRanks) {
   using Function = absl::Status (InferenceContext::*)(ShapeHandle, int64, ShapeHandle*);
   TestNode c(Inputs{{2, -1}, PartialTensorShape()});
   const ShapeHandle two = c->input(0), unknown = c->input(1);
@@ -268,7 +269,7 @@ TEST(InferenceContextConstraints, OfRanks) {
   }
 }
 
-TEST(InferenceContextConstraints, OfDimensions) {
+TEST(InferenceContextConstraints, ConstrainDimensions) {
   TestNode c(Inputs{{5, -1, -1, 5, 6}});
   const Dim five = c->Dim(c->input(0), 0), a = c->Dim(c->input(0), 1), b = c->Dim(c->input(0), 2);
   const Dim other_five = c->Dim(c->input(0), 3), six = c->Dim(c->input(0), 4);
@@ -282,7 +283,7 @@ TEST(InferenceContextConstraints, OfDimensions) {
   EXPECT_TRUE(out.SameHandle(five));
   TF_ASSERT_OK(c->Merge(a, a, &out));
   EXPECT_TRUE(out.SameHandle(a));
-  // Nothing new so far.
+  // No dimension has been merged so far.
   EXPECT_TRUE(c->MergedDims().empty());
   TF_ASSERT_OK(c->Merge(a, b, &out));
   EXPECT_TRUE(out.SameHandle(a));
@@ -301,11 +302,11 @@ TEST(InferenceContextConstraints, OfDimensions) {
   EXPECT_EQ(c->MergedDims().size(), 4u);
 }
 
-TEST(InferenceContextConstraints, OfTwoShapes) {
+TEST(InferenceContextConstraints, MergeTwoShapes) {
   TestNode c(
       Inputs{{2, -1}, {-1, 3}, {2, 3}, {2, -1}, PartialTensorShape(), PartialTensorShape(), {2}});
   const auto in = [&](int i) { return c->input(i); };
-  // Merges inputs a and b; the result is the input of the index, or a new shape.
+  // Merges the inputs a and b. The result is the input with the index `expected`, or a new shape.
   const struct {
     int a;
     int b;
@@ -328,7 +329,7 @@ TEST(InferenceContextConstraints, OfTwoShapes) {
     EXPECT_TRUE(c->MergedShapes()[0].first.SameHandle(in(test.a)));
     EXPECT_TRUE(c->MergedShapes()[0].second.SameHandle(in(test.b)));
   }
-  // The merged dimensions are those that are known.
+  // The merged shape has the known dimensions.
   ASSERT_EQ(c->MergedDims().size(), 2u);
   EXPECT_TRUE(c->MergedShapes()[1].first.SameHandle(in(0)));
   const ShapeHandle merged = c->MergedShapes()[1].second;
@@ -341,7 +342,7 @@ TEST(InferenceContextConstraints, OfTwoShapes) {
             "[?,4].");
 }
 
-TEST(InferenceContextConstraints, OfAPrefix) {
+TEST(InferenceContextConstraints, MergeAPrefix) {
   TestNode c(Inputs{{-1, 2, -1}, {1, -1}, PartialTensorShape(), {1, 3}, {1, 2, 3, 4}});
   ShapeHandle s, prefix;
   TF_ASSERT_OK(c->MergePrefix(c->input(0), c->input(1), &s, &prefix));
@@ -365,7 +366,7 @@ TEST(InferenceContextConstraints, OfAPrefix) {
   }
 }
 
-TEST(InferenceContextConstraints, RelaxKeepsWhatBothHave) {
+TEST(InferenceContextConstraints, RelaxKeepsCommonDimensions) {
   const PartialTensorShape unknown;
   const struct {
     PartialTensorShape before;
@@ -387,7 +388,7 @@ TEST(InferenceContextConstraints, RelaxKeepsWhatBothHave) {
     EXPECT_EQ(c->RelaxInput(0, c->input(1)), changed) << after;
     EXPECT_EQ(c->DebugString(c->input(0)), after);
     EXPECT_EQ(c->input(0).SameHandle(old), !changed) << after;
-    // A change may contradict what was merged.
+    // After a change, the recorded merges may be wrong.
     EXPECT_EQ(c->MergedShapes().size(), changed ? 0 : 1) << after;
     EXPECT_EQ(c->MergedDims().size(), changed ? 0 : 1) << after;
   }
@@ -420,7 +421,7 @@ TEST(InferenceContextHandles, MergeAndRelaxShapesAndTypes) {
       {kMerge, {{some, DT_FLOAT}}, {{two, DT_FLOAT}}, true, "[[2]:float]"},
       {kMerge, {{two, DT_FLOAT}}, {{two, DT_FLOAT}}, false, "[[2]:float]"},
       {kMerge, {{two, DT_FLOAT}}, {{some, DT_FLOAT}}, false, "[[2]:float]"},
-      // The known type is kept, and a contradicting shape.
+      // Keeps the known type, and keeps the shape if the new one contradicts it.
       {kMerge, {{some, DT_FLOAT}}, {{two, DT_INT32}}, true, "[[2]:float]"},
       {kMerge, {{two, DT_FLOAT}}, {{three, DT_FLOAT}}, false, "[[2]:float]"},
       {kMerge, {{two, DT_INVALID}}, {{two, DT_INT32}}, true, "[[2]:int32]"},

@@ -1,4 +1,4 @@
-// A node for tests of InferenceContext, and the texts of what its functions store.
+// A node for tests of InferenceContext, and texts of shapes and errors.
 #ifndef GRADFLOW_TESTS_COMPAT_INFERENCE_NODE_H_
 #define GRADFLOW_TESTS_COMPAT_INFERENCE_NODE_H_
 
@@ -25,7 +25,7 @@ using PlainValues = std::vector<std::pair<PartialTensorShape, DataType>>;
 inline constexpr int64 kMax = std::numeric_limits<int64>::max();
 inline constexpr int64 kMaxRank = 254;
 
-// The context of a node with the arguments "first", one tensor, and "rest", a list.
+// The context of a node with the arguments "first", a tensor, and "rest", a list.
 struct TestNode {
   explicit TestNode(const Inputs& inputs, const std::vector<const Tensor*>& tensors = {},
                     const std::vector<PartialTensorShape>& as_shapes = {},
@@ -55,7 +55,8 @@ struct TestNode {
   std::unique_ptr<InferenceContext> context;
 };
 
-// Returns the text of the shape that `call` stores, or that of its error, which stores none.
+// Returns the text of the shape that `call` stores. If the call fails, returns the error and
+// expects that no shape is stored.
 template <typename Call>
 std::string ShapeOf(InferenceContext& c, Call call) {
   ShapeHandle out = c.Vector(99);

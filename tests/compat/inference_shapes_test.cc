@@ -1,4 +1,4 @@
-// InferenceContext: the shapes and dimensions that it makes, at both sides of each limit.
+// Tests of the shapes and dimensions that InferenceContext makes, on both sides of each limit.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -17,7 +17,7 @@ namespace inference_context_test {
 
 // ---- Shapes ----
 
-TEST(InferenceContextShapes, OfOtherForms) {
+TEST(InferenceContextShapes, AreMadeFromOtherForms) {
   TestNode c(Inputs{{1}});
   for (const auto& [rank, expected] :
        {std::pair(int64{-1}, int64{-1}), std::pair(int64{0}, int64{0}),
@@ -40,7 +40,7 @@ TEST(InferenceContextShapes, OfOtherForms) {
   EXPECT_NE(ShapeOf(*c, of_proto).find("-2"), std::string::npos);
 }
 
-TEST(InferenceContextShapes, OfTensors) {
+TEST(InferenceContextShapes, AreMadeFromTensors) {
   const auto ones = [](int64 count) {
     Tensor tensor(DT_INT32, TensorShape({count}));
     tensor.flat<int32>().setConstant(1);
@@ -91,7 +91,7 @@ TEST(InferenceContextShapes, OfTensors) {
       "Input tensor must be rank 1, but was rank 2");
 }
 
-TEST(InferenceContextShapes, OfTensorsThatAreNotKnown) {
+TEST(InferenceContextShapes, AreUnknownForUnknownTensors) {
   const PartialTensorShape unknown;
   const struct {
     PartialTensorShape tensor_shape;
@@ -124,14 +124,14 @@ TEST(InferenceContextShapes, OfTensorsThatAreNotKnown) {
   EXPECT_EQ(longest->Rank(out), 254);
 }
 
-TEST(InferenceContextShapes, OfTensorsThatAreKnownInPart) {
+TEST(InferenceContextShapes, AreMadeFromPartlyKnownTensors) {
   const Tensor known = test::AsTensor<int32>({4});
   TestNode c(Inputs{{2}, {1}, {1}, {1}}, {nullptr, &known},
              {PartialTensorShape({3, -1}), PartialTensorShape({9}), PartialTensorShape()});
   ShapeHandle out;
   TF_ASSERT_OK(c->MakeShapeFromShapeTensor(0, &out));
   EXPECT_TRUE(out.SameHandle(c->input_tensors_as_shapes()[0]));
-  // The value is better than the part; for others nothing is known.
+  // A known value is preferred to a partly known value. Nothing is known about inputs 2 and 3.
   for (const auto& [i, expected] :
        {std::pair(1, "[4]"), std::pair(2, "[?]"), std::pair(3, "[?]")}) {
     TF_ASSERT_OK(c->MakeShapeFromShapeTensor(i, &out));
@@ -139,7 +139,7 @@ TEST(InferenceContextShapes, OfTensorsThatAreKnownInPart) {
   }
 }
 
-TEST(InferenceContextShapes, OfParts) {
+TEST(InferenceContextShapes, AreMadeFromParts) {
   TestNode c(Inputs{{1, 2, 3, 4, 5}, PartialTensorShape()});
   const ShapeHandle five = c->input(0), unknown = c->input(1);
   constexpr int64 kMin = std::numeric_limits<int64>::min();
@@ -193,7 +193,7 @@ TEST(InferenceContextShapes, OfParts) {
   }
 }
 
-TEST(InferenceContextShapes, OfTwoShapesOrAnotherDimension) {
+TEST(InferenceContextShapes, AreMadeFromTwoShapesOrAnotherDimension) {
   TestNode c(Inputs{{1, 2}, PartialTensorShape(), {3}});
   const ShapeHandle two = c->input(0), unknown = c->input(1);
   const auto concatenate = [&](ShapeHandle a, ShapeHandle b) {
@@ -250,7 +250,7 @@ TEST(InferenceContextDims, AreReadFromTensors) {
   }
 }
 
-TEST(InferenceContextDims, OfScalarInputs) {
+TEST(InferenceContextDims, AreMadeFromScalarInputs) {
   const auto dim = [](const Tensor* tensor) {
     TestNode c(Inputs{PartialTensorShape()}, {tensor});
     return DimOf(*c, [&](Dim* out) { return c->MakeDimForScalarInput(0, out); });
@@ -302,7 +302,8 @@ TEST(InferenceContextDims, HaveArithmetic) {
   const Function add = &InferenceContext::Add, subtract = &InferenceContext::Subtract;
   const Function multiply = &InferenceContext::Multiply;
   const Function min = &InferenceContext::Min, max = &InferenceContext::Max;
-  // The result is "a" or "b", if it is that operand, or a new dimension.
+  // The result is "a" or "b" if it is the same dimension as that operand. Otherwise it is a new
+  // dimension.
   const struct {
     Function function;
     int64 a;
@@ -379,7 +380,7 @@ TEST(InferenceContextDims, AreDivided) {
       {six, unknown, true, "?"},
       {unknown, 4, true, "?"},
       {unknown, 0, false, "Divisor must be positive but is 0"},
-      // A constant -1 is a number.
+      // A constant -1 is an ordinary number.
       {six, -1, false, "Divisor must be positive but is -1"},
       {six, six, true, "1"},
   };

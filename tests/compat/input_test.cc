@@ -1,4 +1,4 @@
-// What programs write as inputs of ops, as kernels see it.
+// Tests of the inputs that programs write, from the view of kernels.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ namespace input_test {
 
 using ::testing::HasSubstr;
 
-// Returns its input, and "type shape" as its kernel sees it.
+// Returns its input, and the type and shape that its kernel sees.
 REGISTER_OP("InputTestSeen").Input("x: T").Output("y: T").Output("seen: string").Attr("T: type");
 class SeenOp : public OpKernel {
  public:
@@ -49,7 +49,7 @@ struct Seen {
   std::string text;
 };
 
-TEST(InputTest, Scalars) {
+TEST(InputTest, AcceptsScalars) {
   EXPECT_EQ(Seen(3).text, "int32[]");
   EXPECT_EQ(Seen(int64{3}).text, "int64[]");
   EXPECT_EQ(Seen(uint8{3}).text, "uint8[]");
@@ -64,7 +64,7 @@ TEST(InputTest, Scalars) {
   test::ExpectTensorEqual<tstring>(Seen("text").value, test::AsScalar<tstring>("text"));
 }
 
-TEST(InputTest, NestedLists) {
+TEST(InputTest, AcceptsNestedLists) {
   const Seen vector({1, 2, 3});
   EXPECT_EQ(vector.text, "int32[3]");
   test::ExpectTensorEqual<int32>(vector.value, test::AsTensor<int32>({1, 2, 3}));
@@ -78,7 +78,7 @@ TEST(InputTest, NestedLists) {
                                   test::AsTensor<double>({1, 2, 3, 4}, TensorShape({2, 1, 2})));
 }
 
-TEST(InputTest, TensorsAndOutputs) {
+TEST(InputTest, AcceptsTensorsAndOutputs) {
   const Tensor tensor = test::AsTensor<int64>({7, 8}, TensorShape({2, 1}));
   const Seen value(tensor);
   EXPECT_EQ(value.text, "int64[2,1]");

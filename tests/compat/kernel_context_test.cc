@@ -1,4 +1,5 @@
-// Kernels and their contexts without a session: CreateOpKernel and OpKernelContext::Params.
+// Tests of kernels and their contexts without a session: CreateOpKernel and
+// OpKernelContext::Params.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -55,7 +56,7 @@ std::unique_ptr<OpKernel> Make(const DeviceType& type, const NodeDef& node, absl
   return CreateOpKernel(type, &device, cpu_allocator(), node, TF_GRAPH_DEF_VERSION, status);
 }
 
-// Runs a kernel of one input and one output.
+// Runs a kernel with one input and one output.
 absl::Status RunOnce(OpKernel* kernel, Tensor* x, Tensor* y) {
   DeviceBase device(Env::Default());
   OpKernelContext::Params params;
@@ -85,7 +86,7 @@ TEST(OpKernel, TracesWithShapesIfVerbose) {
   EXPECT_EQ(kernel->TraceString(context, /*verbose=*/false), "n:ContextHalve");
 }
 
-TEST(CreateOpKernel, OfTheProgramAndOfGradflow) {
+TEST(CreateOpKernel, MakesCustomKernelsAndGradflowsKernels) {
   Tensor x = test::AsScalar<float>(-8);
   Tensor y;
   absl::Status status;
@@ -111,7 +112,7 @@ TEST(CreateOpKernel, OfTheProgramAndOfGradflow) {
   EXPECT_THAT(std::string(empty.status().message()), HasSubstr("has 0 inputs and 1 outputs"));
 }
 
-// Records what its context has.
+// Records the properties of its context.
 struct SignatureOp : OpKernel {
   using OpKernel::OpKernel;
   void Compute(OpKernelContext* context) override {
@@ -132,7 +133,7 @@ struct SignatureOp : OpKernel {
 REGISTER_OP("ContextSignature").Input("x: float").Output("y: float");
 REGISTER_KERNEL_BUILDER(Name("ContextSignature").Device(DEVICE_CPU), SignatureOp);
 
-TEST(OpKernelContext, HasTheSignatureAndThePartsOfTheParams) {
+TEST(OpKernelContext, HasTheSignatureAndTheParams) {
   absl::Status status;
   const std::unique_ptr<OpKernel> kernel = Make(DEVICE_CPU, MakeNode("ContextSignature"), &status);
   TF_ASSERT_OK(status);
@@ -160,7 +161,7 @@ TEST(OpKernelContext, HasTheSignatureAndThePartsOfTheParams) {
   EXPECT_EQ(op->manager, &manager);
 }
 
-TEST(CreateOpKernel, Errors) {
+TEST(CreateOpKernel, RejectsInvalidNodes) {
   absl::Status status;
   EXPECT_EQ(Make(DEVICE_GPU, MakeNode("Relu"), &status), nullptr);
   EXPECT_EQ(status.code(), error::NOT_FOUND);
@@ -195,7 +196,7 @@ TEST(Kernels, AreListedByDevice) {
 REGISTER_OP("ContextAnywhere").Input("x: float").Output("y: float");
 REGISTER_KERNEL_BUILDER(Name("ContextAnywhere").Device(DEVICE_DEFAULT), HalveOp);
 
-TEST(Kernels, OfAllDevices) {
+TEST(Kernels, AreListedForAllDevices) {
   absl::Status status;
   for (const char* device : {DEVICE_CPU, DEVICE_GPU}) {
     EXPECT_NE(Make(device, MakeNode("ContextAnywhere"), &status), nullptr) << status;
@@ -217,7 +218,7 @@ class ReplaceOp : public OpKernel {
 };
 REGISTER_KERNEL_BUILDER(Name("ContextReplace").Device(DEVICE_CPU), ReplaceOp);
 
-TEST(OpKernelContext, References) {
+TEST(OpKernelContext, SupportsReferences) {
   NodeDef node;
   TF_ASSERT_OK(
       NodeDefBuilder("n", "ContextReplace").Input(FakeInput(DT_FLOAT_REF)).Finalize(&node));
@@ -237,7 +238,7 @@ TEST(OpKernelContext, References) {
   test::ExpectTensorEqual<float>(*context.mutable_output(0), a);
 }
 
-// Deletes its input, a reference.
+// Deletes its input, which is a reference.
 REGISTER_OP("ContextDelete").Input("x: Ref(float)");
 class DeleteOp : public OpKernel {
  public:
@@ -253,7 +254,7 @@ TEST(OpKernelContext, DeletesATensorByItsReference) {
   const std::unique_ptr<OpKernel> kernel = Make(DEVICE_CPU, node, &status);
   TF_ASSERT_OK(status);
   mutex mu;
-  // A leak unless it is deleted.
+  // The tensor leaks unless the kernel deletes it.
   auto* const tensor = new Tensor(test::AsScalar<float>(41));
   const std::vector<TensorValue> inputs = {TensorValue(&mu, tensor)};
   OpKernelContext::Params params;
@@ -348,7 +349,7 @@ TEST(OpKernelContext, WritersOfListsTakeAllTensors) {
   EXPECT_EQ(run({&prefix, &names, &slices, &a, nullptr}).message(), "input 4 is not there");
 }
 
-TEST(OpKernelContext, OutputsAndInputsThatDoNotExist) {
+TEST(OpKernelContext, RejectsOutputsAndInputsThatDoNotExist) {
   absl::Status status;
   const std::unique_ptr<OpKernel> kernel = Make(DEVICE_CPU, MakeNode("ContextHalve"), &status);
   TF_ASSERT_OK(status);

@@ -1,4 +1,4 @@
-// Kernels with a label, selected by a scope.
+// Tests of kernels with a label, which a scope selects.
 #include <vector>
 
 #include "tensorflow/cc/client/client_session.h"
@@ -37,7 +37,7 @@ TF_CALL_float(REGISTER);
 TF_CALL_double(REGISTER);
 #undef REGISTER
 
-// Returns a - b element-wise.
+// Returns a - b elementwise.
 template <typename T>
 class PlainSubOp : public BinaryElementWiseOp<T, PlainSubOp<T>> {
  public:
@@ -54,7 +54,7 @@ REGISTER_KERNEL_BUILDER(
     Name("Sub").Device(DEVICE_CPU).TypeConstraint<float>("T").Label("compat_plain"),
     PlainSubOp<float>);
 
-// The label of kernels that are compiled when they are needed: a kernel like others here.
+// The label of TensorFlow's just-in-time compiled kernels. Here it has no effect.
 REGISTER_OP("CompatJitSquare")
     .Input("x: float")
     .Output("y: float")
@@ -64,7 +64,7 @@ REGISTER_KERNEL_BUILDER(Name("CompatJitSquare").Device(DEVICE_CPU).Label(kJitKer
 
 namespace {
 
-TEST(KernelLabelTest, OfJitCompiledKernelsIsNone) {
+TEST(KernelLabelTest, IsIgnoredForJitCompiledKernels) {
   const KernelDef* def = nullptr;
   std::string class_name;
   NodeDef node;
@@ -101,7 +101,7 @@ TEST(KernelLabelTest, ScopeChoosesTheKernel) {
 
 TEST(KernelLabelTest, BinaryElementWiseOpDemandsEqualShapes) {
   Scope root = Scope::NewRootScope();
-  // Outside of the scope: constants have no kernel with the label.
+  // Constants have no kernel with the label, so they are outside of the labeled scope.
   auto x = ops::Const(root, {{1.f, 2.f}});
   auto y = ops::Const(root, {{3.f, 5.f}});
   auto one = ops::Const(root, 1.f);

@@ -1,4 +1,4 @@
-// Definitions of kernels, and which kernel of those registered serves a node.
+// Tests of kernel definitions, and of selecting a registered kernel for a node.
 #include "tensorflow/core/framework/kernel_registry.h"
 
 #include <gmock/gmock.h>
@@ -35,7 +35,7 @@ TEST(KernelDefBuilderTest, SetsEachField) {
   builder.AttrConstraint("c", gtl::ArraySlice<const char*>({"d", "e"}));
   builder.AttrConstraint("one", "f").AttrConstraint("b", gtl::ArraySlice<bool>({true, false}));
   builder.HostMemory("x").HostMemory("y").Label("fast").Priority(2);
-  // A copy changes alone.
+  // Changing a copy does not change the original.
   KernelDefBuilder copy(builder);
   copy.Label("slow");
   const std::string before =
@@ -67,7 +67,7 @@ TEST(KernelAttrsMatchTest, ComparesValuesAndLists) {
   list[1].mutable_list()->add_i(3), part[1].mutable_list()->add_i(2);
   list[2].mutable_list()->add_s("a"), part[2].mutable_list()->add_s("c");
   list[3].mutable_list()->add_b(true), part[3].mutable_list()->add_b(false);
-  // The last element of each does fit.
+  // In each list of `part`, only the last element satisfies the constraint.
   for (int i = 0; i < 4; ++i) part[i].MergeFrom(list[i]);
   const std::string types[] = {"type", "int", "string", "bool"};
   const std::string names[] = {"T", "i", "s", "b"};
@@ -153,7 +153,7 @@ NodeDef MakeNode(const std::string& op, DataType type, const std::string& label 
   return node;
 }
 
-TEST(KernelRegistryTest, FindsTheKernelOfANode) {
+TEST(KernelRegistryTest, FindsTheKernelForANode) {
   AddChoices();
   const struct {
     const char* device;
@@ -192,12 +192,12 @@ TEST(KernelRegistryTest, FindsTheKernelOfANode) {
     (*kernel)->Compute(&context);
     EXPECT_EQ(context.status().message(), "kernel " + name.substr(6));
   }
-  // The constructor fails.
+  // The constructor of the kernel fails.
   EXPECT_THAT(CreateOpKernel(DEVICE_TPU, MakeNode("RegistryChoice", DT_FLOAT)).status(),
               StatusIs(error::DATA_LOSS, "not made"));
 }
 
-TEST(KernelRegistryTest, RefusesNodesThatTwoKernelsFit) {
+TEST(KernelRegistryTest, RefusesAmbiguousNodes) {
   AddChoices();
   const NodeDef node = MakeNode("RegistryChoice", DT_INT64);
   const auto is_refused =
@@ -212,7 +212,7 @@ TEST(KernelRegistryTest, RefusesNodesThatTwoKernelsFit) {
   NodeDef one = node;
   (*one.mutable_attr())["n"].set_i(1);
   EXPECT_TRUE(KernelDefAvailable(DEVICE_GPU, one));
-  // A kernel without the attribute that another kernel constrains.
+  // The node lacks an attribute that another kernel constrains.
   one.mutable_attr()->erase("n");
   EXPECT_THAT(FindKernelDef(DEVICE_GPU, one, nullptr, nullptr),
               StatusIs(error::INVALID_ARGUMENT, HasSubstr("not in NodeDef")));
@@ -238,11 +238,11 @@ TEST(KernelRegistryTest, ListsDevicesByPriority) {
   EXPECT_EQ(list(MakeNode("RegistryChoice", DT_DOUBLE), nullptr), "CPU:0 GPU:0 TPU:0 ");
   EXPECT_EQ(list(MakeNode("RegistryChoice", DT_INT32), nullptr), "GPU:0 ");
   EXPECT_EQ(list(MakeNode("Relu", DT_FLOAT), nullptr), "CPU:0 ");
-  // A function runs anywhere.
+  // A function runs on any device.
   NodeDef function;
   function.set_op("RegistryNoSuchOp");
   EXPECT_EQ(list(function, nullptr), "CPU:0 GPU:0 TPU:0 ");
-  // So may a node without a kernel, on another machine.
+  // A node without a kernel may run on another machine.
   NodeDef node = MakeNode("RegistryChoice", DT_STRING);
   EXPECT_EQ(list(node, "/job:a/replica:0/task:1"), "");
   node.set_device("/job:a/replica:0/task:2");
@@ -301,7 +301,7 @@ TEST(KernelRegistryTest, SessionsChooseByPriorityAndType) {
 
 // ---- gradflow's kernels ----
 
-// Runs a kernel on some of its inputs, and returns its status.
+// Runs a kernel on some of its inputs and returns its status.
 absl::Status RunKernel(OpKernel* kernel, const std::vector<TensorValue>& inputs,
                        int num_outputs = 1) {
   OpKernelContext::Params params;
@@ -361,7 +361,7 @@ TEST(LibraryKernelTest, IsTheKernelOfGradflow) {
   Tensor x = test::AsTensor<float>({1, 2}), shape = test::AsTensor<int32>({3});
   EXPECT_EQ(RunKernel(reshape->get(), {TensorValue(&x), TensorValue(&shape)}).code(),
             error::INVALID_ARGUMENT);
-  // A kernel that refuses an attribute.
+  // The kernel rejects an attribute.
   NodeDef quantize;
   TF_ASSERT_OK(NodeDefBuilder("n", "FakeQuantWithMinMaxArgs")
                    .Input(FakeInput(DT_FLOAT))
@@ -369,7 +369,7 @@ TEST(LibraryKernelTest, IsTheKernelOfGradflow) {
                    .Finalize(&quantize));
   EXPECT_THAT(CreateOpKernel(DEVICE_CPU, quantize).status(),
               StatusIs(error::INVALID_ARGUMENT, HasSubstr("num_bits")));
-  // A node that does not fit its op.
+  // The node does not match its op.
   node.mutable_attr()->erase("T");
   EXPECT_EQ(CreateOpKernel(DEVICE_CPU, node).status().code(), error::INVALID_ARGUMENT);
   node.set_op("RegistryNoSuchOp");

@@ -1,4 +1,4 @@
-// Members of kernels, their construction and their contexts that few programs use.
+// Tests of members of kernels, their construction and their contexts that few programs use.
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -22,7 +22,7 @@
 namespace tensorflow {
 namespace kernel_surface_test {
 
-// Runs `compute` of the test in a session, as the kernel of CompatSurface.
+// The function that the kernel of CompatSurface runs in a session.
 std::function<void(OpKernelContext*)>* compute = nullptr;
 
 REGISTER_OP("CompatSurface")
@@ -70,11 +70,12 @@ class SurfaceOp : public OpKernel {
 };
 REGISTER_KERNEL_BUILDER(Name("CompatSurface").Device(DEVICE_CPU), SurfaceOp);
 
-// Runs a kernel on 2 * [1, 2] and 2 * [3, 4], which nothing else needs, and returns its outputs.
+// Runs a kernel on 2 * [1, 2] and 2 * [3, 4], which no other node reads. Returns its outputs.
 absl::Status RunKernel(std::function<void(OpKernelContext*)> with, std::vector<Tensor>* outputs) {
   compute = &with;
   Scope root = Scope::NewRootScope();
-  // Not constant, so that their memory may be reused.
+  // x is a placeholder, so that the products are not folded into constants, whose memory could not
+  // be reused.
   auto x = ops::Placeholder(root, DT_FLOAT);
   auto a = ops::Mul(root, x, ops::Const(root, {1.f, 2.f}));
   auto b = ops::Mul(root, x, ops::Const(root, {3.f, 4.f}));
@@ -86,7 +87,7 @@ absl::Status RunKernel(std::function<void(OpKernelContext*)> with, std::vector<T
   return session.Run({{x, 2.f}}, {Output(node, 0), Output(node, 1)}, outputs);
 }
 
-TEST(KernelSurface, PartsOfAContext) {
+TEST(KernelSurface, ContextHasItsParts) {
   std::vector<Tensor> outputs;
   TF_ASSERT_OK(RunKernel(
       [](OpKernelContext* context) {
@@ -130,13 +131,13 @@ TEST(KernelSurface, PartsOfAContext) {
   test::ExpectTensorEqual<float>(outputs[1], test::AsTensor<float>({6, 8}));
 }
 
-TEST(KernelSurface, TakesTheMemoryOfInputs) {
+TEST(KernelSurface, ReusesTheMemoryOfInputs) {
   std::vector<Tensor> outputs;
   TF_ASSERT_OK(RunKernel(
       [](OpKernelContext* context) {
         const AllocatorAttributes any;
         const void* const memory = context->input(0).data();
-        // Another type or size.
+        // The type or the size differs.
         EXPECT_EQ(context->forward_input(0, 0, DT_INT32, TensorShape({2}), DEVICE_MEMORY, any),
                   nullptr);
         EXPECT_EQ(context->forward_input(0, 0, DT_FLOAT, TensorShape({3}), DEVICE_MEMORY, any),
@@ -153,7 +154,7 @@ TEST(KernelSurface, TakesTheMemoryOfInputs) {
         EXPECT_TRUE(taken->RefCountIsOne());
         taken->flat<float>().setConstant(5);
         context->set_output(0, *taken);
-        // The input is no longer there to take.
+        // The input was already taken.
         Tensor temp;
         TF_ASSERT_OK(
             context->forward_input_or_allocate_temp({0}, DT_FLOAT, TensorShape({2}), &temp));
@@ -196,7 +197,7 @@ class RefsOp : public OpKernel {
 };
 REGISTER_KERNEL_BUILDER(Name("CompatRefs").Device(DEVICE_CPU), RefsOp);
 
-TEST(KernelSurface, ReferencesAndPartsOfTheParams) {
+TEST(KernelSurface, SupportsReferencesAndParams) {
   NodeDef node;
   node.set_name("n");
   node.set_op("CompatRefs");

@@ -1,4 +1,4 @@
-// The first program of TensorFlow's guide to its C++ API: constants, a product, a session.
+// The first program of TensorFlow's guide to the C++ API: constants, a product and a session.
 #include "tensorflow/cc/client/client_session.h"
 #include "tensorflow/cc/ops/standard_ops.h"
 #include "tensorflow/core/framework/tensor.h"

@@ -1,4 +1,4 @@
-// NodeDefs, and graphs built node by node.
+// Tests of NodeDefs and of graphs built node by node.
 #include <gmock/gmock.h>
 
 #include <memory>
@@ -68,7 +68,7 @@ TEST(NodeDefBuilderTest, GraphOnADeviceWithoutKernelsIsRefused) {
   EXPECT_EQ(session->Create(graph).code(), error::UNIMPLEMENTED);
 }
 
-TEST(NodeDefBuilderTest, FakeInputs) {
+TEST(NodeDefBuilderTest, AcceptsFakeInputs) {
   NodeDef node;
   TF_ASSERT_OK(NodeDefBuilder("n", "AddN").Input(FakeInput(3, DT_INT64)).Finalize(&node));
   ASSERT_EQ(node.input_size(), 3);
@@ -149,8 +149,8 @@ TEST(NodeBuilderTest, MayBeCopied) {
   EXPECT_EQ(graph.num_nodes(), 1);
 }
 
-// Returns the message of ValidateNodeDef for a node of AddN whose attributes or inputs `change` has
-// changed.
+// Returns the message of ValidateNodeDef for an AddN node whose attributes or inputs `change` has
+// modified.
 template <typename Change>
 std::string Fault(Change change) {
   NodeDef node;
@@ -184,12 +184,12 @@ TEST(ValidateNodeDefTest, TextsAreTensorFlows) {
   EXPECT_THAT(Fault([](NodeDef* n) { (*n->mutable_attr())["U"].set_i(0); }), HasSubstr("'U'"));
 }
 
-TEST(DataTypeStringTest, OfLists) {
+TEST(DataTypeStringTest, ShowsLists) {
   EXPECT_EQ(DataTypeVectorString({DT_FLOAT, DT_INT32}), "float, int32");
   EXPECT_EQ(DataTypeVectorString(DataTypeVector()), "");
 }
 
-// Names of inputs and attributes that clash with C++.
+// Inputs and attributes have names that clash with C++ keywords and types.
 TEST(TestOps, AreBuilt) {
   const Scope root = Scope::NewRootScope();
   const ops::ThrowAway1 first(root, 1, 2.5f, 3, 4, 5, ops::ThrowAway1::Builder(42));

@@ -1,4 +1,5 @@
-// NodeDefs: how the builder fills and checks inputs; types, names, colocation and errors of nodes.
+// Tests of NodeDefs: how the builder fills and checks inputs, and types, names, colocation and
+// errors of nodes.
 #include "tensorflow/core/framework/node_def_util.h"
 
 #include <gmock/gmock.h>
@@ -41,7 +42,7 @@ struct Case {
   std::vector<std::string> inputs;
   std::vector<std::string> attrs;
   std::function<void(NodeDefBuilder*)> build;
-  // The node behind "{{node n}} = ", or the error in front of " while building".
+  // The node after "{{node n}} = ", or the error before " while building".
   const char* result;
 };
 
@@ -196,7 +197,7 @@ TEST(NodeDefBuilderInputs, MayBeFake) {
     NodeDefBuilder builder("n", &op);
     c.build(&builder);
     NodeDef node;
-    // The input is missing as well.
+    // The input is also missing.
     EXPECT_THAT(
         builder.Finalize(&node),
         StatusIs(error::INVALID_ARGUMENT,
@@ -207,7 +208,7 @@ TEST(NodeDefBuilderInputs, MayBeFake) {
   }
 }
 
-TEST(NodeDefBuilder, KeepsOrGivesItsNode) {
+TEST(NodeDefBuilder, KeepsOrMovesItsNode) {
   const OpDef op = Define({}, {});
   NodeDefBuilder builder("n", &op);
   EXPECT_EQ(builder.node_name(), "n");
@@ -229,7 +230,7 @@ TEST(NodeDefBuilder, KeepsOrGivesItsNode) {
 
 // ---- Types ----
 
-TEST(NodeTypes, NeedTheAttributesOfTheirSideAlone) {
+TEST(NodeTypes, NeedOnlyTheAttributesOfTheirSide) {
   OpRegistrationData data;
   TF_ASSERT_OK(OpDefBuilder("Test")
                    .Attr("T: type")
@@ -307,7 +308,7 @@ TEST(NodeTypes, ReadAttributesThatOutputsName) {
 
 // ---- Names and errors ----
 
-TEST(NodeSyntax, OfNamesAndInputs) {
+TEST(NodeSyntax, ChecksNamesAndInputs) {
   const struct {
     const char* name;
     std::vector<const char*> inputs;
@@ -346,7 +347,7 @@ TEST(NodeSyntax, OfNamesAndInputs) {
   }
 }
 
-TEST(NodeErrors, NameTheNodeAndWhereItIsFrom) {
+TEST(NodeErrors, NameTheNodeAndItsOrigin) {
   NodeDef node;
   node.set_name("n");
   EXPECT_EQ(FormatNodeDefForError(node), "{{node n}}");
@@ -445,7 +446,7 @@ TEST(NodeChanges, RenameColocatedNodes) {
   }
 }
 
-TEST(NodeChanges, ToNoOpsLoseTheirTypes) {
+TEST(NodeChanges, ChangingToNoOpRemovesTypes) {
   NodeDef node;
   node.mutable_experimental_type()->set_type_id(TFT_TENSOR);
   node.add_input("s:x:1");

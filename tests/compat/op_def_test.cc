@@ -1,5 +1,5 @@
-// Definitions of ops: OpDefBuilder, registries, comparisons; functions of attributes, nodes and
-// GraphDefs.
+// Tests of op definitions: OpDefBuilder, registries and comparisons; and of functions of
+// attributes, nodes and GraphDefs.
 #include <map>
 #include <set>
 #include <string>
@@ -38,7 +38,7 @@ TEST(OpDefTest, BuilderReportsErrors) {
               StatusIs(error::INVALID_ARGUMENT, "Extra call to Doc() for Op Test"));
   EXPECT_THAT(OpDefBuilder("Test").Input("x: T").Finalize(&data),
               StatusIs(error::INVALID_ARGUMENT, HasSubstr(" for Op Test")));
-  // Names are compared by ValidateOpDef alone.
+  // ValidateOpDef compares names; Finalize does not.
   TF_EXPECT_OK(OpDefBuilder("Test").Input("x: float").Output("x: float").Finalize(&data));
   EXPECT_THAT(ValidateOpDef(data.op_def),
               StatusIs(error::INVALID_ARGUMENT, HasSubstr("already used")));
@@ -47,7 +47,7 @@ TEST(OpDefTest, BuilderReportsErrors) {
   EXPECT_EQ(data.op_def.name(), "Test");
 }
 
-TEST(OpDefTest, BuilderSaysWhereASpecIsWrong) {
+TEST(OpDefTest, BuilderReportsWhereASpecIsInvalid) {
   const std::pair<const char*, const char*> attrs[] = {
       {"_:string", "Trouble parsing '<name>:'"},
       {"string", "Trouble parsing '<name>:'"},
@@ -129,7 +129,7 @@ TEST(OpDefTest, BuilderSaysWhereASpecIsWrong) {
                        "Trouble parsing 'name:' from Input(\"_\") for Op Test"));
 }
 
-TEST(OpDefTest, Summary) {
+TEST(OpDefTest, SummarizesDefinitions) {
   const OpDef def = Finalize(OpDefBuilder("Test")
                                  .Input("a: N * T")
                                  .Input("r: Ref(int32)")
@@ -144,7 +144,7 @@ TEST(OpDefTest, Summary) {
             "is_stateful=true>");
 }
 
-TEST(OpDefTest, Compatibility) {
+TEST(OpDefTest, ChecksCompatibility) {
   const OpDef base = Finalize(OpDefBuilder("Test").Input("a: T").Attr("T: {float, int32}"));
   const auto compatible = [&](const OpDefBuilder& builder) {
     return OpDefCompatible(base, Finalize(builder));
@@ -163,13 +163,13 @@ TEST(OpDefTest, Compatibility) {
               StatusIs(error::INVALID_ARGUMENT, HasSubstr("Attr 'T' removed")));
 }
 
-TEST(OpDefTest, Deprecation) {
+TEST(OpDefTest, ChecksDeprecation) {
   const OpDef def = Finalize(OpDefBuilder("Test").Deprecated(10, "Use Other"));
   TF_EXPECT_OK(CheckOpDeprecation(def, 9));
   EXPECT_THAT(CheckOpDeprecation(def, 10), StatusIs(error::UNIMPLEMENTED, HasSubstr("Use Other")));
 }
 
-TEST(OpDefTest, ValuesOfAttributes) {
+TEST(OpDefTest, ChecksAttributeValues) {
   const OpDef def = Finalize(OpDefBuilder("Test").Attr("n: int >= 3"));
   AttrValue value;
   SetAttrValue(3, &value);
@@ -180,7 +180,7 @@ TEST(OpDefTest, ValuesOfAttributes) {
   EXPECT_EQ(FindAttr("m", def), nullptr);
 }
 
-TEST(OpDefTest, LengthsOfLists) {
+TEST(OpDefTest, ChecksLengthsOfLists) {
   const auto status = [](const std::string& type, int length) {
     const OpDef def = Finalize(OpDefBuilder("Test").Attr("l: " + type + " >= 2"));
     AttrValue value;
@@ -208,7 +208,7 @@ TEST(OpDefTest, LengthsOfLists) {
   }
 }
 
-TEST(OpRegistryTest, OfItsOwn) {
+TEST(OpRegistryTest, MayBePrivate) {
   OpRegistry registry;
   const auto add = [&] {
     registry.Register([](OpRegistrationData* data) {
@@ -239,7 +239,7 @@ TEST(OpRegistryTest, GlobalHasGradflowsOps) {
   EXPECT_GT(ops.op_size(), 100);
 }
 
-TEST(AttrSliceTest, OfANodeAndOfAMap) {
+TEST(AttrSliceTest, ReadsNodesAndMaps) {
   NodeDef node;
   node.set_name("n");
   AddNodeAttr("i", 3, &node);
@@ -272,7 +272,7 @@ TEST(AttrSliceTest, OfANodeAndOfAMap) {
   EXPECT_EQ(AttrSlice().size(), 0);
 }
 
-TEST(NodeDefUtilTest, SyntaxOfNames) {
+TEST(NodeDefUtilTest, ChecksSyntaxOfNames) {
   NodeDef node;
   node.set_name("scope/n.1-x>y");
   node.add_input("a:12");
@@ -288,7 +288,7 @@ TEST(NodeDefUtilTest, SyntaxOfNames) {
               StatusIs(error::INVALID_ARGUMENT, HasSubstr("must follow all data inputs")));
 }
 
-TEST(NodeDefUtilTest, ArgumentsOfPorts) {
+TEST(NodeDefUtilTest, FindsArgumentsOfPorts) {
   const OpDef def = Finalize(OpDefBuilder("Test")
                                  .Input("a: float")
                                  .Input("b: N * float")
@@ -336,7 +336,7 @@ TEST(AttrValueUtilTest, HashesFollowEquality) {
   EXPECT_NE(AttrValueHash(a), AttrValueHash(b));
 }
 
-// A few bytes stand for 2^40 strings.
+// A few bytes describe 2^40 strings.
 TEST(AttrValueUtilTest, HashesOfStringsTakeNoMemory) {
   AttrValue a;
   TensorProto* const proto = a.mutable_tensor();
@@ -349,7 +349,7 @@ TEST(AttrValueUtilTest, HashesOfStringsTakeNoMemory) {
   EXPECT_NE(AttrValueHash(a), AttrValueHash(b));
 }
 
-// The last string stands for all that follow, and tensor_content has all of them.
+// The last string repeats for all missing elements. tensor_content stores all of them.
 TEST(AttrValueUtilTest, HashesOfStringsFollowEquality) {
   const auto value = [](std::vector<std::string> strings, const std::string& content = "") {
     AttrValue value;
@@ -408,7 +408,7 @@ TEST(GraphDefUtilTest, FindsTheOpsOfAGraphAndItsFunctions) {
   graph.add_node()->set_op("Outer");
   graph.add_node()->set_op("Neg");
   add_function("Outer", {"Inner", "Add"});
-  // Calls itself.
+  // The function calls itself.
   add_function("Inner", {"Inner", "Sub", "Neg"});
   add_function("NotCalled", {"Mul"});
   std::set<std::string> used = {"before"};
@@ -462,7 +462,7 @@ TEST(OpDefEqualTest, IgnoresTheOrderOfAttributes) {
   b = a;
   b.set_is_stateful(true);
   differs(b);
-  // One attribute twice is not two.
+  // Repeating one attribute is not the same as having two.
   b = a;
   *b.mutable_attr(1) = b.attr(0);
   differs(b);

@@ -1,5 +1,5 @@
-// Op definitions: faults of specs, values of attributes, compatible versions; registries; GraphDefs
-// that are compared, summarized and made for older versions.
+// Tests of op definitions (invalid specs, attribute values, compatible versions), of registries,
+// and of comparing, summarizing and downgrading GraphDefs.
 #include "tensorflow/core/framework/op_def_util.h"
 
 #include <gmock/gmock.h>
@@ -97,7 +97,7 @@ TEST(CheckOpDeprecation, ComparesVersions) {
 
 // ---- Values of attributes ----
 
-// Sets one value, or an item of a list, of type `type`.
+// Sets one value, or adds a list element, of type `type`.
 void SetValue(const std::string& type, AttrValue* value) {
   AttrValue::ListValue* const list =
       absl::StartsWith(type, "list(") ? value->mutable_list() : nullptr;
@@ -211,7 +211,7 @@ TEST(OpDefParts, AreFoundByName) {
 
 // ---- Versions of ops ----
 
-// Builds an op with these attributes.
+// Builds an op with the given attributes.
 OpDef Versioned(const std::vector<std::string>& attrs) {
   OpDefBuilder builder("Test");
   for (const std::string& attr : attrs) builder.Attr(attr);
@@ -264,7 +264,7 @@ TEST(OpDefCompatible, ChecksValuesAndSignatures) {
 
 TEST(OpDefDefaults, MayNotChange) {
   const struct {
-    // An attribute of the former definition and of the new one; none if it is empty.
+    // An attribute of the old and of the new definition, or "" for no attribute.
     std::string before, after;
     const char* added_error;
     const char* error;
@@ -285,7 +285,7 @@ TEST(OpDefDefaults, MayNotChange) {
     const OpDef after = c.after.empty() ? none : Versioned({c.after});
     EXPECT_EQ(OpDefAddedDefaultsUnchanged(none, before, after).message(), c.added_error);
     EXPECT_EQ(OpDefAttrDefaultsUnchanged(before, after).message(), c.error);
-    // Those of attributes that are older may change.
+    // Defaults of older attributes may change.
     TF_EXPECT_OK(OpDefAddedDefaultsUnchanged(before, before, after));
   }
 }
@@ -336,7 +336,7 @@ TEST(AttrDefs, AreComparedAndHashed) {
     EXPECT_NE(AttrDefHash(attr), AttrDefHash(other));
   }
   EXPECT_FALSE(AttrDefEqual(others[4], others[5]));
-  // Two attributes of one name are never the same as others.
+  // Lists with two attributes of the same name never compare equal.
   const auto list = [](const std::vector<OpDef::AttrDef>& attrs) {
     OpDef def;
     for (const OpDef::AttrDef& a : attrs) *def.add_attr() = a;
@@ -395,7 +395,7 @@ TEST(OpRegistry, CallsItsWatcher) {
   EXPECT_EQ(defs.size(), 2u);
 }
 
-TEST(OpRegistry, LooksOpsUp) {
+TEST(OpRegistry, LooksUpOps) {
   OpList list;
   list.add_op()->set_name("One");
   list.add_op()->set_name("One");
@@ -485,7 +485,7 @@ TEST(GraphDefUtil, RemovesDefaultsThatTheConsumerDoesNotKnow) {
               StatusIs(error::NOT_FOUND, "Op type not registered 'New'"));
   EXPECT_THAT(RemoveNewDefaultAttrsFromGraphDef(&graph, producer, consumer, &removed),
               StatusIs(error::NOT_FOUND, "Op type not registered 'New'"));
-  // Nodes of functions are checked, too.
+  // Nodes of functions are also checked.
   graph.mutable_node()->RemoveLast();
   AddNodeAttr("none", 1, graph.mutable_library()->mutable_function(0)->mutable_node_def(0));
   EXPECT_THAT(RemoveNewDefaultAttrsFromGraphDef(&graph, consumer, producer, nullptr),

@@ -1,4 +1,5 @@
-// Kernels with references to variables in a session, and outputs that they leave out.
+// Tests of kernels with references to variables in a session, and of outputs that kernels leave
+// unset.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +23,7 @@ namespace op_kernel_session_test {
 using ::tensorflow::testing::StatusIs;
 using ::testing::HasSubstr;
 
-// Body of the kernel.
+// The body of the kernel.
 std::function<void(OpKernelContext*)> on_compute;
 
 REGISTER_OP("OpKernelReferences")
@@ -39,8 +40,9 @@ class ReferencesOp : public OpKernel {
 };
 REGISTER_KERNEL_BUILDER(Name("OpKernelReferences").Device(DEVICE_CPU), ReferencesOp);
 
-// Runs `compute` in a session as a kernel of two variables with the values 1 and 2, of one variable
-// for both if `same`, and of the number 3. Stores the variables' values of before and after.
+// Runs `compute` in a session as a kernel with two variables of the values 1 and 2, and the number
+// 3. If `same`, both variables are the same. Stores the values of the variables before and after
+// the run.
 absl::Status RunInSession(std::function<void(OpKernelContext*)> compute, bool same = false,
                           std::vector<Tensor>* values = nullptr) {
   on_compute = std::move(compute);
@@ -88,7 +90,7 @@ TEST(OpKernelContextInASession, ReplacesVariables) {
         SetOutputs(context);
       },
       false, &values));
-  // Values that were read stay.
+  // Values that were read earlier do not change.
   for (const auto& [i, value] :
        {std::pair(0, 1.f), std::pair(1, 2.f), std::pair(2, 6.f), std::pair(3, 7.f)}) {
     test::ExpectTensorEqual<float>(values[i], Tensor(value));

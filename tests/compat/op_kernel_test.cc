@@ -1,4 +1,4 @@
-// OpKernelContext and OpKernelConstruction: what each member stores, and its errors.
+// Tests of OpKernelContext and OpKernelConstruction: the results of each member, and its errors.
 #include "tensorflow/core/framework/op_kernel.h"
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ namespace op_kernel_test {
 
 using ::tensorflow::testing::StatusIs;
 
-// Bodies of the constructor and of Compute of the kernels below.
+// Bodies of the constructor and the Compute function of the kernels below.
 std::function<void(OpKernelConstruction*)> on_construction;
 std::function<void(OpKernelContext*)> on_compute;
 
@@ -78,7 +78,7 @@ struct OwnContext {
   OpKernelContext* operator->() { return &context; }
 };
 
-// Matches the error of a name that is none, or that of a list.
+// Matches the error for an unknown name, or for the name of a list.
 auto IsUnknown(const std::string& kind) {
   return StatusIs(error::INVALID_ARGUMENT, "Unknown " + kind + " name: none");
 }
@@ -167,7 +167,7 @@ TEST(OpKernelContextLists, HaveTheTensorsOfTheirArguments) {
   TF_EXPECT_OK(c->status());
 }
 
-TEST(OpKernelContextIndices, ThatDoNotExistFailTheRun) {
+TEST(OpKernelContextIndices, FailTheRunIfTheyDoNotExist) {
   const auto input_error = [](int i) {
     return StatusIs(error::INTERNAL, absl::StrCat("the kernel asked for input ", i, " of 4"));
   };
@@ -225,7 +225,7 @@ TEST(OpKernelContextIndices, ThatDoNotExistFailTheRun) {
     EXPECT_EQ(c->mutable_output(i), nullptr);
     TF_EXPECT_OK(c->status());
   }
-  // A reference is no input of its own.
+  // get_input() does not return references.
   OwnContext c;
   EXPECT_EQ(c->get_input(1).status().code(), error::INVALID_ARGUMENT);
   EXPECT_EQ(*c->get_input(0), &c->input(0));
@@ -236,11 +236,11 @@ TEST(OpKernelContextIndices, ThatDoNotExistFailTheRun) {
   EXPECT_TRUE(ran);
 }
 
-TEST(OpKernelContextForwarding, TakesInputsThatNobodyElseHolds) {
+TEST(OpKernelContextForwarding, ReusesInputsWithoutOtherHolders) {
   const TensorShape two({2});
   Tensor* out = nullptr;
   {
-    // The caller holds the inputs.
+    // The caller still holds the inputs.
     OwnContext c;
     int forwarded = 9;
     TF_ASSERT_OK(c->forward_input_or_allocate_output({0, 2}, 0, two, &out, &forwarded));
@@ -252,7 +252,7 @@ TEST(OpKernelContextForwarding, TakesInputsThatNobodyElseHolds) {
         StatusIs(error::FAILED_PRECONDITION, "OpKernel could not forward input 'a' to output 'x'"));
   }
   {
-    // Input 3 has one element, input 0 is held.
+    // Input 3 has one element, and the caller holds input 0.
     OwnContext c;
     c.l[0] = c.l[1] = Tensor();
     const void* const memory = c->input(2).data();
@@ -278,7 +278,7 @@ TEST(OpKernelContextForwarding, TakesInputsThatNobodyElseHolds) {
     EXPECT_EQ(out->data(), memory);
     EXPECT_EQ(out->dims(), 2);
     EXPECT_EQ(c->mutable_output(0), out);
-    // A reference stays.
+    // A reference is never reused.
     EXPECT_EQ(c->forward_input(1, 0, DT_FLOAT, TensorShape({}), DEVICE_MEMORY, {}), nullptr);
     const void* const second = c->input(2).data();
     Tensor temp;
@@ -288,7 +288,7 @@ TEST(OpKernelContextForwarding, TakesInputsThatNobodyElseHolds) {
     EXPECT_EQ(temp.dtype(), DT_INT32);
     TF_EXPECT_OK(c->status());
   }
-  // Strings are never taken.
+  // Strings are never reused.
   OwnContext c;
   Tensor text = test::AsTensor<tstring>({"a"});
   c.inputs[0] = TensorValue(&text);
@@ -304,7 +304,7 @@ TEST(OpKernelContextReferences, AreReplacedAndDeleted) {
   c->replace_ref_input(1, next, /*lock_held=*/false);
   EXPECT_TRUE(c.r.SharesBufferWith(next));
   {
-    // Nobody waits for a lock that the kernel holds.
+    // The kernel already holds the lock, so the call must not wait for it.
     const mutex_lock lock(c.mu);
     const Tensor last = test::AsScalar<float>(9);
     TF_ASSERT_OK(c->replace_ref_input("r", last, /*lock_held=*/true));
@@ -338,7 +338,7 @@ TEST(OpKernelContextReferences, AreReplacedAndDeleted) {
   }
 }
 
-TEST(OpKernelContextReleases, OutputsThatAreSet) {
+TEST(OpKernelContextReleases, ReleaseOutputsThatAreSet) {
   OwnContext c;
   EXPECT_EQ(c->release_output(0).tensor, nullptr);
   c->set_output(0, c.a);
@@ -348,7 +348,7 @@ TEST(OpKernelContextReleases, OutputsThatAreSet) {
   TF_EXPECT_OK(c->status());
 }
 
-TEST(OpKernelContextChecks, ShapesAndSignatures) {
+TEST(OpKernelContextChecks, CompareShapesAndSignatures) {
   OwnContext c;
   EXPECT_FALSE(c->ValidateInputsAreSameShape(nullptr));
   EXPECT_THAT(c->status(),
@@ -370,7 +370,7 @@ TEST(OpKernelContextChecks, ShapesAndSignatures) {
   EXPECT_EQ(c.kernel->TraceString(c.context, false), "n:OpKernelParts");
   c.params.inputs = std::vector<TensorValue>();
   EXPECT_EQ(c.kernel->TraceString(OpKernelContext(&c.params), true), "n:OpKernelParts");
-  // More inputs than the kernel has, and one that is not there.
+  // More inputs than the kernel has, all empty.
   const std::vector<TensorValue> more(6);
   c.params.inputs = more;
   EXPECT_EQ(c.kernel->TraceString(OpKernelContext(&c.params), true),
@@ -386,7 +386,7 @@ TEST(OpKernelContextChecks, ShapesAndSignatures) {
   EXPECT_EQ(std::pair(start, stop), std::pair(1, 3));
 }
 
-TEST(OpKernelContextWithoutAKernel, HasInputsAlone) {
+TEST(OpKernelContextWithoutAKernel, HasOnlyInputs) {
   Tensor x(2.f);
   const std::vector<TensorValue> inputs = {TensorValue(&x)};
   OpKernelContext::Params params;
@@ -426,7 +426,7 @@ TEST(OpKernelConstructionTest, ChecksTypesAndMemory) {
               error::RESOURCE_EXHAUSTED);
     TF_EXPECT_OK(context->allocate_persistent(DT_FLOAT, TensorShape({3}), &persistent, nullptr));
     EXPECT_EQ(persistent.NumElements(), 3);
-    // A kernel with another node, which is otherwise the same.
+    // A kernel whose node differs from the context's node.
     struct RenamedOp : OpKernel {
       explicit RenamedOp(OpKernelConstruction* context)
           : OpKernel(context, NodeDef(), /*is_deferred=*/true) {}

@@ -1,4 +1,4 @@
-// Kernel tests with OpsTestBase, as in TensorFlow.
+// Tests of kernels with OpsTestBase, like in TensorFlow.
 #include <gtest/gtest-spi.h>
 
 #include <functional>
@@ -38,7 +38,7 @@ class QuantOpsTest : public OpsTestBase {
   }
 };
 
-TEST_F(QuantOpsTest, GradientPassesWithinTheRangeOnly) {
+TEST_F(QuantOpsTest, GradientPassesOnlyWithinTheRange) {
   MakeGradientOp(8, false);
   AddInput<float>(TensorShape({2, 3}), [](int i) -> float { return 1.f + i; });
   AddInputFromArray<float>(TensorShape({2, 3}), {-2.f, -0.9f, 0.f, 0.5f, 0.9f, 2.f});
@@ -92,6 +92,19 @@ TEST_F(QuantOpsTest, ShapesAreChecked) {
   EXPECT_EQ(GetOutput(0), nullptr);
 }
 
+TEST_F(OpsTestBase, OutputsOfTheOtherBranchAreNull) {
+  TF_ASSERT_OK(NodeDefBuilder("switch", "Switch")
+                   .Input(FakeInput(DT_INT32))
+                   .Input(FakeInput())
+                   .Finalize(node_def()));
+  TF_ASSERT_OK(InitOp());
+  AddInputFromArray<int32>(TensorShape({2}), {1, 2});
+  AddInputFromArray<bool>(TensorShape({}), {true});
+  TF_ASSERT_OK(RunOpKernel());
+  EXPECT_EQ(GetOutput(0), nullptr);
+  test::ExpectTensorEqual<int32>(*GetOutput(1), test::AsTensor<int32>({1, 2}));
+}
+
 class AddNOpTest : public OpsTestBase {
  protected:
   template <typename T>
@@ -142,7 +155,7 @@ TEST_F(AddNOpTest, RefusedInitOpLeavesNoKernel) {
   EXPECT_TRUE(errors::IsFailedPrecondition(RunOpKernel()));
 }
 
-// Makes the kernel of an op with one input that is a reference, and another.
+// Makes the kernel of an op with a reference input and another input.
 absl::Status InitAssign(const std::string& op, compat_internal::KernelRun* run) {
   NodeDef node;
   TF_CHECK_OK(NodeDefBuilder("n", op)
@@ -186,7 +199,7 @@ TEST(KernelRunTest, AnInitThatFailsLeavesNoKernel) {
   const absl::Status status = run.Run({&v, &x});
   EXPECT_EQ(status.code(), error::FAILED_PRECONDITION);
   EXPECT_EQ(status.message(), "there is no kernel: InitOp() has not succeeded");
-  // A node without the type of its op.
+  // The node lacks the type of its op.
   NodeDef node;
   node.set_op("Neg");
   node.add_input("x");
@@ -195,7 +208,7 @@ TEST(KernelRunTest, AnInitThatFailsLeavesNoKernel) {
 
 class BatchNormOpTest : public OpsTestBase {};
 
-TEST_F(BatchNormOpTest, Inference) {
+TEST_F(BatchNormOpTest, ComputesInference) {
   TF_ASSERT_OK(NodeDefBuilder("batch_norm", "FusedBatchNorm")
                    .Input(FakeInput(DT_FLOAT))
                    .Input(FakeInput(DT_FLOAT))
@@ -214,7 +227,7 @@ TEST_F(BatchNormOpTest, Inference) {
   AddInputFromArray<float>(TensorShape({2}), {1.0, 3.999});
   TF_ASSERT_OK(RunOpKernel());
   Tensor expected(DT_FLOAT, TensorShape({1, 1, 2, 2}));
-  // 4 / sqrt(1.001) away from 2; half a unit away from 0.
+  // 4 / sqrt(1.001) away from 2, and half a unit away from 0.
   test::FillValues<float>(&expected, {-1.998001f, -0.5f, 5.998001f, 0.5f});
   test::ExpectTensorNear<float>(expected, *GetOutput(0), 0.0001);
 }
@@ -236,7 +249,7 @@ REGISTER_KERNEL_BUILDER(Name("OpsTestBaseSwap").Device(DEVICE_CPU), SwapReferenc
 
 class ReferencesTest : public OpsTestBase {};
 
-TEST_F(ReferencesTest, OfSeveralOutputsAreRead) {
+TEST_F(ReferencesTest, AreReadFromSeveralOutputs) {
   TF_ASSERT_OK(NodeDefBuilder("n", "OpsTestBaseSwap")
                    .Input(FakeInput(DT_FLOAT_REF))
                    .Input(FakeInput(DT_FLOAT_REF))
@@ -304,7 +317,7 @@ TEST_F(ResourceInputTest, EndsWithTheOutputsOfTheRunThatOwnIt) {
   EXPECT_EQ(GetOutput(0), nullptr);
 }
 
-TEST(ExpectTensorEqual, FailsWhereThePredicateDoes) {
+TEST(ExpectTensorEqual, FailsIfThePredicateFails) {
   const auto equal = [](const float& a, const float& b) { return a == b; };
   test::ExpectTensorEqual<float>(test::AsScalar<float>(1), test::AsScalar<float>(1), equal);
   EXPECT_NONFATAL_FAILURE(

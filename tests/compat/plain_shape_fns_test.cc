@@ -1,4 +1,5 @@
-// TensorFlow's shape functions that call those of gradflow's ops, for ops of other names.
+// Tests of TensorFlow's shape functions that call shape functions of gradflow's ops, for ops with
+// other names.
 #include <string>
 #include <vector>
 
@@ -50,7 +51,7 @@ REGISTER_OP("CompatNoOutput")
     .Attr("padding: string")
     .SetShapeFn(shape_inference::Conv2DShape);
 
-// Sets the node of `op`, with inputs of float.
+// Sets the node of `op`, with float inputs.
 void SetNode(const std::vector<int>& strides, int num_inputs, ShapeInferenceTestOp* op) {
   NodeDefBuilder builder("node", op->name);
   for (int i = 0; i < num_inputs; ++i) builder.Input("x", i, DT_FLOAT);
@@ -69,7 +70,7 @@ TEST(PlainShapeFns, ServeOpsOfOtherNames) {
   INFER_OK(volume, "[8,11,9,7,3];[3,3,3,3,16]", "[d0_0,5,4,3,d1_4]");
 }
 
-TEST(PlainShapeFns, KnowTheDimensionsThatPassThrough) {
+TEST(PlainShapeFns, KeepTheIdentityOfDimensions) {
   ShapeInferenceTestOp conv("CompatConv");
   SetNode({1, 2, 2, 1}, 2, &conv);
   INFER_OK(conv, "[8,11,9,3];[3,3,3,16]", "[d0_0,5,4,d1_3]");
@@ -77,7 +78,8 @@ TEST(PlainShapeFns, KnowTheDimensionsThatPassThrough) {
   INFER_OK(conv, "[1,1,1,1];[1,1,1,1]", "[d0_0,1,1,d1_3]");
   INFER_OK(conv, "?;[3,3,3,16]", "[?,?,?,d1_3]");
   SetNode({1, 1, 1, 1}, 2, &conv);
-  // A filter of one element and one step: the sizes do not change, but depend on the filter.
+  // With a filter of one element and stride 1, the sizes do not change, but they depend on the
+  // filter.
   INFER_OK(conv, "[8,2,3,4];[1,1,4,5]", "[d0_0,2,3,d1_3]");
   INFER_OK(conv, "[8,?,3,4];[1,1,4,5]", "[d0_0,?,3,d1_3]");
   ShapeInferenceTestOp same("CompatConv");
@@ -88,13 +90,13 @@ TEST(PlainShapeFns, KnowTheDimensionsThatPassThrough) {
                    .Attr("padding", "SAME")
                    .Finalize(&same.node_def));
   INFER_OK(same, "[8,2,3,4];[3,3,4,5]", "[d0_0,d0_1,d0_2,d1_3]");
-  // The product of two dimensions is neither.
+  // A product of two dimensions is a new dimension.
   ShapeInferenceTestOp depthwise("CompatDepthwise");
   SetNode({1, 2, 2, 1}, 3, &depthwise);
   INFER_OK(depthwise, "[8,11,9,3];[3,3,3,1];?", "[d0_0,5,4,3]");
 }
 
-TEST(PlainShapeFns, AreTracedForAFewDimensions) {
+TEST(PlainShapeFns, KeepIdentityForAFewDimensions) {
   ShapeInferenceTestOp neg("Neg");
   AddNodeAttr("T", DT_FLOAT, &neg.node_def);
   for (const int rank : {32, 33}) {

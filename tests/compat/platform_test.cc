@@ -1,4 +1,5 @@
-// Options, texts, numbers, threads and other parts of TensorFlow's platform that programs use.
+// Tests of flags, texts, numbers, threads and other parts of TensorFlow's platform that programs
+// use.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -61,7 +62,7 @@ struct Options {
             "hook", [this](std::string value) { return hooked.push_back(value), value != "bad"; },
             "none", "calls a function")};
   }
-  // Parses arguments, of which `rest` remain.
+  // Parses arguments. The unused ones are stored in `rest`.
   bool Parse(std::vector<const char*> arguments, std::vector<std::string>* rest) {
     arguments.insert(arguments.begin(), "program");
     std::vector<char*> argv;
@@ -134,7 +135,7 @@ TEST(FlagsTest, KeepsTheStringsOfTheCaller) {
   EXPECT_EQ(none[0], nullptr);
 }
 
-TEST(FlagsTest, AsksForHelpFirst) {
+TEST(FlagsTest, ChecksForHelpFirst) {
   std::vector<std::string> rest;
   EXPECT_FALSE(Options().Parse({"--runs=1", "--help", "a"}, &rest));
   EXPECT_TRUE(Options().Parse({"a", "--help"}, &rest));
@@ -179,7 +180,7 @@ TEST(FlagsTest, ReadsValuesOfTheirTypes) {
   EXPECT_EQ(sum, 12);
 }
 
-TEST(StringsTest, Printf) {
+TEST(StringsTest, FormatsLikePrintf) {
   EXPECT_EQ(strings::Printf("%d %s %.2f", 3, "x", 1.5), "3 x 1.50");
   std::string text = "a";
   strings::Appendf(&text, "%s", std::string(5000, 'b').c_str());
@@ -204,7 +205,7 @@ TEST(StringsTest, SplitsAndJoins) {
   EXPECT_EQ(str_util::Join(std::vector<int>{1, 2}, "-"), "1-2");
 }
 
-TEST(StringsTest, Edits) {
+TEST(StringsTest, EditsStrings) {
   EXPECT_EQ(str_util::Lowercase("aBc"), "abc");
   EXPECT_EQ(str_util::Uppercase("aBc"), "ABC");
   std::string title = "hello big world";
@@ -228,7 +229,7 @@ TEST(StringsTest, Edits) {
   EXPECT_FALSE(str_util::ConsumeLeadingDigits(&text, &number));
 }
 
-TEST(StringsTest, Numbers) {
+TEST(StringsTest, ConvertsNumbers) {
   int32 i32;
   EXPECT_TRUE(strings::safe_strto32(" -12 ", &i32));
   EXPECT_EQ(i32, -12);
@@ -253,7 +254,7 @@ TEST(StringsTest, Numbers) {
   EXPECT_EQ(strings::HumanReadableElapsedTime(90), "1.5 min");
 }
 
-TEST(ThreadsTest, PoolRunsAllAndKnowsItsThreads) {
+TEST(ThreadsTest, PoolRunsAllFunctionsAndKnowsItsThreads) {
   std::atomic<int> sum = 0;
   std::atomic<bool> inside = true;
   {
@@ -278,8 +279,7 @@ TEST(ThreadsTest, PoolRunsAllAndKnowsItsThreads) {
   EXPECT_TRUE(inside);
 }
 
-// What a function holds is freed by the thread that ran it, which holds no lock.
-// A time that overflows would be over at once.
+// A wait whose end overflows would return at once.
 TEST(WaitTest, LongTimesDoNotOverflow) {
   Notification waits;
   Notification event;
@@ -373,6 +373,7 @@ TEST(LoggingDeathTest, FatalEndsTheProgram) {
   EXPECT_DEATH(LOG(FATAL) << "reason", "F platform_test.cc:[0-9]+] reason");
 }
 
+// The thread that ran a function destroys it without holding a lock.
 TEST(ThreadsTest, PoolFreesFunctionsWithoutItsLock) {
   thread::ThreadPool pool(Env::Default(), "pool", 1);
   Notification released;
@@ -388,7 +389,7 @@ TEST(ThreadsTest, PoolFreesFunctionsWithoutItsLock) {
   done.WaitForNotification();
 }
 
-// One of the pool's threads frees what holds the pool.
+// One of the pool's threads destroys the last function that owns the pool.
 TEST(ThreadsTest, PoolsEndOnTheirOwnThreads) {
   Notification released;
   Notification first;
@@ -447,14 +448,14 @@ TEST(ThreadsTest, MutexesAwaitConditions) {
   }
   bool no = false, yes = true;
   const mutex_lock lock(mu);
-  // Conditions that hold need no time, and deadlines may be over.
+  // If the condition holds, no wait is needed and the deadline may have passed.
   EXPECT_TRUE(mu.AwaitWithDeadline(Condition(&yes), 0));
   EXPECT_FALSE(mu.AwaitWithDeadline(Condition(&no), 0));
   EXPECT_FALSE(mu.try_lock());
   EXPECT_FALSE(mu.AwaitWithDeadline(Condition(&no), Env::Default()->NowNanos() + 1000000));
 }
 
-// Whoever locks a mutex last may delete it, as soon as nobody else holds it.
+// A thread may delete a mutex as soon as it knows that no other thread will use it.
 TEST(ThreadsTest, MutexesEndAfterTheirLastUnlock) {
   for (int i = 0; i < 200; ++i) {
     struct Shared {
@@ -468,7 +469,7 @@ TEST(ThreadsTest, MutexesEndAfterTheirLastUnlock) {
     });
     bool done = false;
     while (!done) {
-      // Between locks, so that the other thread gets one on a busy machine.
+      // Yields between locks, so that the other thread can lock on a busy machine.
       std::this_thread::yield();
       const mutex_lock lock(shared->mu);
       done = shared->done;
@@ -478,7 +479,7 @@ TEST(ThreadsTest, MutexesEndAfterTheirLastUnlock) {
   }
 }
 
-TEST(ThreadsTest, WhoAwaitsWakesOthers) {
+TEST(ThreadsTest, AwaitingThreadWakesOthers) {
   mutex mu;
   bool a = false;
   bool b = false;
@@ -497,7 +498,7 @@ TEST(ThreadsTest, WhoAwaitsWakesOthers) {
   other.join();
 }
 
-TEST(ThreadsTest, ConditionVariables) {
+TEST(ThreadsTest, ConditionVariablesNotify) {
   mutex mu;
   condition_variable changed;
   bool ready = false;
@@ -587,8 +588,8 @@ TEST(EnvTest, TemporaryFilesAreInTheFolderOfTheEnvironment) {
   TF_ASSERT_OK(Env::Default()->DeleteDir(folder));
 }
 
-// The numbers that the authors of Philox publish for a key and a counter of zeros.
-TEST(RandomTest, Philox) {
+// The Philox authors publish these numbers for a key and a counter of zeros.
+TEST(RandomTest, PhiloxHasPublishedNumbers) {
   random::PhiloxRandom gen(0);
   const auto first = gen();
   EXPECT_THAT(first, ElementsAre(0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8));
@@ -642,7 +643,7 @@ TEST(RefCountTest, TheLastReferenceDeletes) {
   EXPECT_EQ(deleted, 2);
 }
 
-TEST(GtlTest, CleanupAndMaps) {
+TEST(GtlTest, HasCleanupAndMaps) {
   int runs = 0;
   {
     const auto cleanup = gtl::MakeCleanup([&] { ++runs; });

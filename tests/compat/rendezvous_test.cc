@@ -1,4 +1,4 @@
-// Rendezvous and CancellationManager of a program's own.
+// Tests of Rendezvous and CancellationManager objects that a program makes.
 #include "tensorflow/core/framework/rendezvous.h"
 
 #include <gmock/gmock.h>
@@ -43,7 +43,7 @@ struct Fixture {
     TF_RETURN_IF_ERROR(rendezvous->Recv(Key(name), args, &tensor, &is_dead));
     return tensor.scalar<int32>()();
   }
-  // Adds what is received, or the code of the error, to *results.
+  // Adds the received value, or the code of the error, to *results.
   void ReceiveLater(const std::string& name, const Rendezvous::Args& receiver,
                     std::vector<std::string>* results) {
     rendezvous->RecvAsync(Key(name), receiver,
@@ -67,7 +67,7 @@ TEST(RendezvousTest, KeysHaveFiveParts) {
     TF_ASSERT_OK(Rendezvous::ParseKey(text, &key));
     copy = key;
   }
-  // The views of the copy are its own.
+  // The views of the copy point into the copy.
   EXPECT_EQ(copy.FullKey(), text);
   EXPECT_EQ(copy.src_device, kCpu);
   EXPECT_EQ(copy.src.job, "a");
@@ -123,7 +123,7 @@ TEST(RendezvousTest, PassesOnArgumentsAndDeadness) {
   sender.device_context = sent.get();
   receiver.device_context = received.get();
   TF_ASSERT_OK(f.rendezvous->Send(Key("x"), sender, test::AsScalar<int32>(1), true));
-  // Kept until the tensor is received.
+  // The rendezvous holds a reference until the tensor is received.
   EXPECT_EQ(sent->RefCount(), 2);
   int calls = 0;
   f.rendezvous->RecvAsync(Key("x"), receiver,
@@ -157,7 +157,7 @@ TEST(RendezvousTest, CancellationEndsTheWaitsOfItsManager) {
   EXPECT_THAT(results, ElementsAre("1", "CANCELLED", "CANCELLED"));
   TF_ASSERT_OK(f.Send("x", 2));
   EXPECT_THAT(results, ElementsAre("1", "CANCELLED", "CANCELLED", "2"));
-  // A tensor that is there is received all the same.
+  // A tensor that has already arrived is still received.
   TF_ASSERT_OK(f.Send("x", 3));
   f.ReceiveLater("x", cancellable, &results);
   EXPECT_EQ(results.back(), "3");
@@ -263,12 +263,12 @@ TEST(RendezvousTest, RecvHasATimeout) {
   bool is_dead = false;
   EXPECT_EQ(f.rendezvous->Recv(Key("x"), f.args, &tensor, &is_dead, 1).code(),
             error::DEADLINE_EXCEEDED);
-  // The next tensor is for the next receiver, whose time does not overflow.
+  // The next receiver gets the next tensor. Its timeout does not overflow.
   TF_ASSERT_OK(f.Send("x", 1));
   TF_ASSERT_OK(
       f.rendezvous->Recv(Key("x"), f.args, &tensor, &is_dead, std::numeric_limits<int64_t>::max()));
   EXPECT_EQ(tensor.scalar<int32>()(), 1);
-  // The caller's manager is no longer used.
+  // The caller's manager may be destroyed after the call.
   {
     CancellationManager manager;
     RendezvousInterface::Args args = f.args;
@@ -287,7 +287,7 @@ TEST(RendezvousTest, RecvHasATimeout) {
 }
 
 TEST(RendezvousTest, RecvEndsWhenItsManagerCancels) {
-  // Cancels as soon as somebody waits.
+  // Cancels as soon as a receiver waits.
   struct CancellingRendezvous : Rendezvous {
     absl::Status Send(const ParsedKey&, const Args&, const Tensor&, bool) override {
       return errors::Unimplemented("not called");
@@ -310,7 +310,7 @@ TEST(RendezvousTest, RecvEndsWhenItsManagerCancels) {
   EXPECT_EQ(status.message(), "RecvAsync is cancelled.");
 }
 
-TEST(CancellationManagerTest, CallsWhatIsRegistered) {
+TEST(CancellationManagerTest, CallsRegisteredCallbacks) {
   std::vector<std::string> calls;
   {
     CancellationManager manager;
@@ -322,10 +322,10 @@ TEST(CancellationManagerTest, CallsWhatIsRegistered) {
       calls.push_back("a");
       EXPECT_TRUE(manager.IsCancelling());
       EXPECT_FALSE(manager.IsCancelled());
-      // It is too late for another one.
+      // Removing or adding other callbacks is no longer possible.
       EXPECT_FALSE(manager.TryDeregisterCallback(b));
       EXPECT_FALSE(manager.RegisterCallback(c, [] {}));
-      // Nor does another call end the one that runs.
+      // A second call returns while the callback still runs.
       manager.StartCancel();
       EXPECT_FALSE(manager.IsCancelled());
     }));

@@ -1,4 +1,4 @@
-// ResourceMgr, ContainerInfo and ResourceHandle: what they keep, and the text of each error.
+// Tests of ResourceMgr, ContainerInfo and ResourceHandle: lifetimes, and the text of each error.
 #include "tensorflow/core/framework/resource_mgr.h"
 
 #include <gmock/gmock.h>
@@ -51,7 +51,7 @@ TEST(ResourceMgrErrors, NameTheResource) {
   EXPECT_EQ(found, nullptr);
   EXPECT_THAT(manager.Delete<OtherItem>("c", "n"),
               StatusIs(error::NOT_FOUND, "Resource c/n/ does not exist."));
-  // An owned resource that is refused is dropped, another is not.
+  // If Create() fails, it releases a resource that it owns, and keeps other resources.
   const core::RefCountPtr<Item> second(new Item);
   second->Ref();
   EXPECT_THAT(manager.Create("c", "n", second.get()),
@@ -118,7 +118,7 @@ TEST(ContainerInfoTest, ChecksTheAttributesOfTheNode) {
     const char* container;
     const char* name;
     bool use_node_name;
-    std::string expected;  // or the error
+    std::string expected;  // the expected result or error
   } kCases[] = {
       {"", "", true, "[home,node,public]"},
       {"", "", false, "[home,_0_node,private]"},
@@ -205,7 +205,7 @@ TEST(ResourceHandleTest, ChangesOnePropertyAtATime) {
                             TypeName(), "'")));
 }
 
-TEST(ResourceHandleTest, IsMadeOfGradflowsHandles) {
+TEST(ResourceHandleTest, IsMadeFromGradflowsHandles) {
   const ResourceHandle handle =
       gradflow::ResourceHandle("c", "n", DT_FLOAT, PartialTensorShape({3}));
   EXPECT_EQ(handle.DebugString(),
@@ -219,7 +219,7 @@ TEST(ResourceHandleTest, IsMadeOfGradflowsHandles) {
             "and shapes : \"[  ]\")");
   EXPECT_THAT(handle.GetResource<Item>().status(),
               StatusIs(error::NOT_FOUND, handle.DebugString() + " does not own its resource"));
-  // gradflow describes what TensorFlow's handles own.
+  // gradflow can describe the resource of a TensorFlow handle.
   const ResourceHandle owner = ResourceHandle::MakeRefCountingHandle(new Item, "d");
   const gradflow::ResourceHandle& base = owner;
   EXPECT_EQ(base.resource()->DebugString(), "item");
@@ -335,7 +335,7 @@ TEST_F(HandlesOfAContext, FindResources) {
       StatusIs(error::NOT_FOUND, absl::StrCat("Resource c/n/", TypeName(), " does not exist.")));
   EXPECT_EQ(manager.Delete(handle).code(), error::NOT_FOUND);
 
-  // A handle that owns its resource needs no manager.
+  // A handle that owns its resource works without a manager.
   OpKernelContext& without = Make(nullptr);
   const auto has_none = StatusIs(error::INTERNAL, "there is no resource manager");
   EXPECT_THAT(LookupResource(&without, handle, &found), has_none);

@@ -1,4 +1,4 @@
-// Resources of the program's own kernels: ResourceMgr, ResourceHandle, ResourceOpKernel.
+// Tests of resources of custom kernels: ResourceMgr, ResourceHandle and ResourceOpKernel.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ namespace resource_test {
 
 using ::testing::HasSubstr;
 
-// Counts, and tells `*alive` whether it exists.
+// A counter. `*alive` states if it exists.
 class Counter : public ResourceBase {
  public:
   explicit Counter(bool* alive = nullptr) : alive_(alive) {
@@ -90,7 +90,7 @@ TEST(ResourceMgr, LookupOrCreateCreatesOnce) {
   EXPECT_EQ(none, nullptr);
 }
 
-TEST(ResourceMgr, DoesNotKeepWhatOthersOwn) {
+TEST(ResourceMgr, DoesNotKeepUnownedResources) {
   ResourceMgr manager;
   core::RefCountPtr<Counter> counter(new Counter);
   TF_ASSERT_OK(manager.CreateUnowned("c", "n", counter.get()));
@@ -101,7 +101,7 @@ TEST(ResourceMgr, DoesNotKeepWhatOthersOwn) {
   found.reset();
   counter.reset();
   EXPECT_EQ(manager.Lookup("c", "n", &found).code(), error::NOT_FOUND);
-  // Its name is free.
+  // The name is free again.
   TF_ASSERT_OK(manager.Create("c", "n", new Counter));
 }
 
@@ -202,7 +202,7 @@ class NextOp : public OpKernel {
 };
 REGISTER_KERNEL_BUILDER(Name("ResourceTestNext").Device(DEVICE_CPU), NextOp);
 
-// Returns the output of a new node.
+// Adds a node and returns its output.
 Output AddNode(const Scope& scope, const std::string& op, const std::vector<Output>& inputs) {
   NodeBuilder builder(scope.GetUniqueNameForOp(op), op);
   for (const Output& input : inputs) builder.Input(input.node(), input.index());
@@ -227,7 +227,7 @@ TEST(Resources, OutliveARunOfASession) {
   }
 }
 
-// Adds 1 to the variable x, and tells whether all ways to it lead to one buffer.
+// Adds 1 to the variable x. Returns whether all ways to access x lead to the same buffer.
 REGISTER_OP("ResourceTestTwice")
     .Input("x: Ref(float)")
     .Input("y: Ref(float)")
@@ -275,7 +275,7 @@ TEST(References, SecondCallsShareTheBuffer) {
   EXPECT_EQ(outputs[1].flat<float>()(0), 5);
 }
 
-TEST(ContainerInfo, NamesOfNodes) {
+TEST(ContainerInfo, UsesNamesOfNodes) {
   ResourceMgr manager;
   NodeDef node;
   node.set_name("foo");
@@ -291,7 +291,7 @@ TEST(ContainerInfo, NamesOfNodes) {
   EXPECT_EQ(info.Init(&manager, node, true).code(), error::INVALID_ARGUMENT);
 }
 
-TEST(Var, Uninitialize) {
+TEST(Var, UninitializeRemovesTheValue) {
   const core::RefCountPtr<Var> var(new Var(DT_INT32));
   *var->tensor() = Tensor(DT_INT32, TensorShape({3}));
   var->is_initialized = true;

@@ -1,4 +1,4 @@
-// Scopes: names, control dependencies, colocation, devices, errors.
+// Tests of scopes: names, control dependencies, colocation, devices and errors.
 #include "tensorflow/cc/framework/scope.h"
 
 #include <string>
@@ -37,7 +37,7 @@ std::vector<string> ControlInputs(const Output& output) {
   return names;
 }
 
-TEST(ScopeTest, UniqueNames) {
+TEST(ScopeTest, MakesUniqueNames) {
   Scope root = Scope::NewRootScope();
   EXPECT_EQ(Const(root.WithOpName("a"), 1.f).node()->name(), "a");
   EXPECT_EQ(Const(root.WithOpName("a"), 1.f).node()->name(), "a_1");
@@ -57,7 +57,7 @@ TEST(ScopeTest, SubScopesNest) {
   EXPECT_EQ(root.GetUniqueNameForOp("w"), "w_1");
 }
 
-TEST(ScopeTest, CompositeOps) {
+TEST(ScopeTest, NamesCompositeOps) {
   Scope root = Scope::NewRootScope();
   auto x = Const(root, {{1.f, 2.f}});
   auto w = Const(root, {{3.f}, {4.f}});
@@ -69,7 +69,7 @@ TEST(ScopeTest, CompositeOps) {
   test::ExpectTensorEqual<float>(value, test::AsTensor<float>({16.f}, {1, 1}));
 }
 
-TEST(ScopeTest, ControlDeps) {
+TEST(ScopeTest, AddsControlDependencies) {
   Scope root = Scope::NewRootScope();
   auto first = Const(root.WithOpName("first"), 1.f);
   auto second = Const(root.WithOpName("second"), 2.f);
@@ -84,7 +84,7 @@ TEST(ScopeTest, ControlDeps) {
   TF_EXPECT_OK(root.status());
 }
 
-TEST(ScopeTest, ColocateWith) {
+TEST(ScopeTest, ColocatesNodes) {
   Scope root = Scope::NewRootScope();
   auto c1 = Const(root.WithOpName("c1"), 1);
   auto c2 = Const(root.WithOpName("c2").ColocateWith(c1), 2);
@@ -103,14 +103,14 @@ TEST(ScopeTest, ColocateWith) {
   EXPECT_FALSE(HasNodeAttr(free.node()->def(), kColocationAttrName));
 }
 
-TEST(ScopeTest, Devices) {
+TEST(ScopeTest, SetsDevices) {
   Scope root = Scope::NewRootScope();
   auto c = Const(root.WithDevice("/device:CPU:0"), 1);
   EXPECT_EQ(c.node()->requested_device(), "/device:CPU:0");
   EXPECT_EQ(Const(root, 1).node()->requested_device(), "");
 }
 
-TEST(ScopeTest, TemplatedConst) {
+TEST(ScopeTest, MakesTypedConstants) {
   Scope root = Scope::NewRootScope();
   auto c1 = ops::Const<int>(root, {1, 2});
   EXPECT_EQ(c1.type(), DT_INT32);
@@ -137,7 +137,7 @@ TEST(ScopeTest, FirstErrorStaysAndNothingIsAddedAfterIt) {
   EXPECT_TRUE(errors::IsUnavailable(other.NewSubScope("x").status()));
 }
 
-// As in TensorFlow, whose Scope has no move.
+// In TensorFlow, Scope has no move constructor, so a moved-from Scope can still be used.
 TEST(ScopeTest, CanBeUsedAfterItIsMovedFrom) {
   Scope root = Scope::NewRootScope();
   Scope moved = root.NewSubScope("s");
@@ -148,7 +148,7 @@ TEST(ScopeTest, CanBeUsedAfterItIsMovedFrom) {
   EXPECT_EQ(Const(taken.WithOpName("a"), 1.f).node()->name(), "s/a_1");
 }
 
-TEST(ScopeTest, ToGraph) {
+TEST(ScopeTest, ConvertsToAGraph) {
   Scope root = Scope::NewRootScope();
   Const(root.WithOpName("a"), 1);
   Graph graph(OpRegistry::Global());

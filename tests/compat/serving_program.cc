@@ -1,5 +1,5 @@
-// Loads and runs a graph, with TensorFlow's current names: text and binary files, concurrent runs
-// of a session, callables, and run options.
+// Loads and runs a graph with TensorFlow's current names: text and binary files, concurrent runs of
+// a session, callables, and run options.
 #include <memory>
 #include <string>
 #include <thread>

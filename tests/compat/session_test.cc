@@ -1,4 +1,5 @@
-// Session, as an interface that programs derive from, and what gradflow's session lacks.
+// Tests of Session as an interface that programs derive from, and of functions that gradflow's
+// session lacks.
 #include "tensorflow/core/public/session.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +20,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Overrides all that TensorFlow's class has, and counts the calls.
+// Overrides all functions of TensorFlow's class and counts the calls.
 class CountingSession : public Session {
  public:
   using Inputs = std::vector<std::pair<std::string, Tensor>>;
@@ -73,7 +74,7 @@ class CountingSession : public Session {
   absl::Status Count() { return ++calls, absl::OkStatus(); }
 };
 
-// Calls the functions that a session need not have, and returns their statuses.
+// Calls the optional functions of a session and returns their statuses.
 std::vector<absl::Status> CallOptional(Session* session) {
   std::string handle;
   const DeviceMgr* devices = nullptr;
@@ -87,7 +88,7 @@ std::vector<absl::Status> CallOptional(Session* session) {
           session->Close(options)};
 }
 
-TEST(SessionTest, AProgramOverridesEachFunction) {
+TEST(SessionTest, ProgramsMayOverrideEachFunction) {
   CountingSession counting;
   Session* const session = &counting;
   const GraphDef graph;
@@ -101,7 +102,7 @@ TEST(SessionTest, AProgramOverridesEachFunction) {
   EXPECT_EQ(counting.calls, 12);
 }
 
-// Threads that are never asked to run anything.
+// A thread pool that must not be used.
 class NoThreads : public thread::ThreadPoolInterface {
  public:
   void Schedule(std::function<void()>) override { FAIL(); }
@@ -109,7 +110,7 @@ class NoThreads : public thread::ThreadPoolInterface {
   int CurrentThreadId() const override { return -1; }
 };
 
-TEST(SessionTest, WhatGradflowsSessionLacksIsUnimplemented) {
+TEST(SessionTest, UnsupportedFunctionsAreUnimplemented) {
   const std::unique_ptr<Session> session(NewSession(SessionOptions()));
   for (const absl::Status& status : CallOptional(session.get())) {
     EXPECT_EQ(status.code(), error::UNIMPLEMENTED);
@@ -147,7 +148,7 @@ TEST(SessionTest, ExtendsReleasesAndCloses) {
   EXPECT_FALSE(session->Run({}, {"y"}, {}, &outputs).ok());
 }
 
-TEST(SessionTest, RunsWithoutPoolsOfTheProgram) {
+TEST(SessionTest, RejectsThreadPoolsOfTheProgram) {
   Scope root = Scope::NewRootScope();
   ops::Const(root.WithOpName("x"), 3.f);
   GraphDef graph;

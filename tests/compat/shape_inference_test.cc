@@ -1,5 +1,5 @@
-// InferenceContext: handles of shapes and dimensions, constraints, arithmetic, resource handles;
-// INFER_OK and INFER_ERROR.
+// Tests of InferenceContext (handles of shapes and dimensions, constraints, arithmetic, resource
+// handles), and of INFER_OK and INFER_ERROR.
 #include "tensorflow/core/framework/shape_inference.h"
 
 #include <limits>
@@ -27,7 +27,7 @@ constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
 class InferenceContextTest : public ::testing::Test {
  protected:
-  // A context of an op with the given inputs.
+  // Makes a context for an op with the given inputs.
   InferenceContext& Make(const std::vector<PartialTensorShape>& inputs, int num_outputs = 1,
                          const std::vector<const Tensor*>& tensors = {}) {
     OpDefBuilder builder("Test");
@@ -81,7 +81,7 @@ TEST_F(InferenceContextTest, SubshapeTakesStrides) {
   EXPECT_THAT(subshape(-6, 1, 1), HasSubstr("start out of bounds: -6"));
 }
 
-TEST_F(InferenceContextTest, MergesRecordWhatIsEqual) {
+TEST_F(InferenceContextTest, MergesRecordEqualDimensions) {
   InferenceContext& c = Make({{-1, 2}, {1, -1}, {3, 3}});
   ShapeHandle out;
   TF_ASSERT_OK(c.Merge(c.input(0), c.input(1), &out));
@@ -121,7 +121,7 @@ TEST_F(InferenceContextTest, ArithmeticChecksOverflow) {
   EXPECT_EQ(c.Value(out), 9);
 }
 
-TEST_F(InferenceContextTest, ShapesFromTensors) {
+TEST_F(InferenceContextTest, MakesShapesFromTensors) {
   const Tensor dims = test::AsTensor<int32>({2, -1});
   const Tensor unknown = test::AsScalar<int32>(-1);
   InferenceContext& c = Make({{2}, {}, {3}, {kMax}}, 1, {&dims, &unknown});
@@ -132,7 +132,7 @@ TEST_F(InferenceContextTest, ShapesFromTensors) {
   EXPECT_EQ(c.DebugString(out), "?");
   TF_ASSERT_OK(c.MakeShapeFromShapeTensor(2, &out));
   EXPECT_EQ(c.DebugString(out), "[?,?,?]");
-  // A scalar may stand for an unknown shape, with a value or where a caller says so.
+  // A scalar may mean an unknown shape, either by its value or if the caller allows it.
   const TensorShape scalar({});
   Make({scalar, scalar, {3}}, 1, {&unknown});
   TF_ASSERT_OK(c_->MakeShapeFromShapeTensor(0, &out));
@@ -143,11 +143,11 @@ TEST_F(InferenceContextTest, ShapesFromTensors) {
   EXPECT_EQ(c_->DebugString(out), "?");
 }
 
-TEST_F(InferenceContextTest, LongVectorsAreNoShapes) {
+TEST_F(InferenceContextTest, RejectsShapesFromLongVectors) {
   const Tensor dims = test::AsTensor<int32>({2, -1});
   InferenceContext& c = Make({{2}, {}, {3}, {kMax}});
   ShapeHandle out;
-  // A vector of this length is no shape, and takes no memory.
+  // A vector of this length is not a valid shape, and takes no memory.
   EXPECT_THAT(c.MakeShapeFromShapeTensor(3, &out), StatusIs(error::INVALID_ARGUMENT));
   EXPECT_THAT(c.WithRank(c.UnknownShape(), kMax, &out), StatusIs(error::INVALID_ARGUMENT));
   EXPECT_FALSE(c.RankKnown(c.UnknownShapeOfRank(kMax)));
@@ -234,7 +234,7 @@ TEST(InferOkTest, ComparesHandles) {
               StatusIs(error::UNKNOWN, HasSubstr("matched input d1_0")));
 }
 
-TEST(InferOkTest, OfBatchesOfProducts) {
+TEST(InferOkTest, AcceptsBatchesOfProducts) {
   const auto test = [](int adj_x, int adj_y) {
     return TestOp("CompatBatchMatMul", {{"adj_x", adj_x}, {"adj_y", adj_y}});
   };
@@ -245,7 +245,7 @@ TEST(InferOkTest, OfBatchesOfProducts) {
   INFER_ERROR("Dimensions must be equal, but are 2 and 4", test(1, 1), "[2,3];[3,4]");
 }
 
-TEST(InferOkTest, OfBroadcasting) {
+TEST(InferOkTest, AcceptsBroadcasting) {
   const ShapeInferenceTestOp op("CompatAdd");
   INFER_OK(op, "[2,?];[1,3]", "[d0_0,d1_1]");
   INFER_OK(op, "[4];[?,?,1]", "[d1_0,d1_1,d0_0]");
@@ -254,7 +254,7 @@ TEST(InferOkTest, OfBroadcasting) {
   INFER_ERROR("but are 2 and 3", op, "[2];[3]");
 }
 
-TEST(InferOkTest, OfConcatenation) {
+TEST(InferOkTest, AcceptsConcatenation) {
   ShapeInferenceTestOp op("CompatConcat");
   AddNodeAttr("N", 2, &op.node_def);
   INFER_OK(op, "[];[2,?];[?,3]", "[?,?]");
@@ -274,7 +274,7 @@ TEST(InferOkTest, OfConcatenation) {
   INFER_ERROR("the axis of a concatenation is -2147483648", op, "[];[2,5];[4,3]");
 }
 
-TEST(InferOkTest, OfAShapeInAnAttribute) {
+TEST(InferOkTest, AcceptsAShapeInAnAttribute) {
   ShapeInferenceTestOp op("CompatExplicit");
   TF_ASSERT_OK(NodeDefBuilder("node", op.name)
                    .Input("x", 0, DT_FLOAT)
@@ -283,8 +283,8 @@ TEST(InferOkTest, OfAShapeInAnAttribute) {
   INFER_OK(op, "?", "[2,?]");
 }
 
-// Functions of gradflow's own ops see plain shapes.
-TEST(InferOkTest, OfGradflowsOps) {
+// Shape functions of gradflow's ops see plain shapes.
+TEST(InferOkTest, AcceptsGradflowsOps) {
   ShapeInferenceTestOp op("Transpose");
   AddNodeAttr("T", DT_FLOAT, &op.node_def);
   AddNodeAttr("Tperm", DT_INT32, &op.node_def);

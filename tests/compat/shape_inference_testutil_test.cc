@@ -1,4 +1,4 @@
-// ShapeInferenceTestutil: which expectations of a shape function hold, and how others are refused.
+// Tests of ShapeInferenceTestutil: correct expectations pass, and wrong ones fail with a message.
 #include "tensorflow/core/framework/shape_inference_testutil.h"
 
 #include <functional>
@@ -34,7 +34,7 @@ REGISTER_OP("CompatTestutilHandles")
       return errors::Aborted(c->DebugString(*c->input_handle_shapes_and_types(1)));
     });
 
-// Returns the message of the error of an expectation, "" without one.
+// Returns the error message of an expectation, or "" if it holds.
 std::string Refusal(const ShapeInferenceTestOp& op, const std::string& ins,
                     const std::string& outs) {
   return std::string(ShapeInferenceTestutil::InferShapes(op, ins, outs).message());
@@ -42,7 +42,7 @@ std::string Refusal(const ShapeInferenceTestOp& op, const std::string& ins,
 
 using Cases = std::vector<std::pair<std::string, std::string>>;
 
-// Expects what is said of each expected output; `shown` is the true one.
+// Checks each expected output and its message. `shown` is the true output.
 void Check(std::function<ShapeHandle(InferenceContext*)> make, const std::string& ins,
            const std::string& shown, const Cases& cases) {
   make_output = &make;
@@ -91,7 +91,7 @@ TEST(ShapeInferenceTestutil, ComparesDimensions) {
       {{"[7,d1_1,?]", ""},
        {"[ 7 , d1_1 , ? ]", ""},
        {"[7,d0_0|d1_1,?]", ""},
-       // Inputs and dimensions that do not exist.
+       // The inputs and dimensions do not exist.
        {"[7,d2_0|d-1_0|d1_2|d1_1,?]", ""},
        {"[7,d2_0,?]", "Output dim 0,1 matched input d1_1, but should have matched one of (d2_0)."},
        {"[7,d0_0,?]", "Output dim 0,1 matched input d1_1, but should have matched one of (d0_0)."},
@@ -106,7 +106,7 @@ TEST(ShapeInferenceTestutil, ComparesDimensions) {
        {"[7,d1_1,x]", "Output dim 0,2: the expected dimension value 'x' failed to parse as int64."},
        {"[7,d1_1,-1]", "Output dim 0,2 expected to be -1 but was ?."},
        {"[7,d1_1]", "Output 0 expected rank 2 but was 3."}});
-  // A dimension of two inputs is the first one's.
+  // A dimension that two inputs share is shown as the dimension of the first.
   Check(
       [](InferenceContext* c) {
         c->SetInput(1, c->Matrix(c->Dim(c->input(0), 0), 3));
@@ -138,7 +138,7 @@ TEST(ShapeInferenceTestutil, ChecksTheCall) {
             "No shape inference function exists for op 'CompatTestutilNoFunction'");
   EXPECT_EQ(ShapeInferenceTestutil::InferShapes("CompatTestutilNoOp", "", "").code(),
             error::NOT_FOUND);
-  // An error of the function is that of the test, expected or not.
+  // If the shape function fails, the check returns its error, whether or not an error was expected.
   make = [](InferenceContext* c) { return c->input(5); };
   for (const char* outs : {"e", "?"}) {
     EXPECT_EQ(ShapeInferenceTestutil::InferShapes(op, "?;?", outs).code(), error::INTERNAL);

@@ -1,4 +1,4 @@
-// Shapes, slices and types of tensors; copies of rows.
+// Tests of shapes, slices and types of tensors, and of copying rows.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ TEST(ShapeUtils, CompareBothEnds) {
   }
 }
 
-TEST(ShapeUtils, MakeShapesOfNumbers) {
+TEST(ShapeUtils, MakeShapesFromNumbers) {
   const int32 small[] = {2, 3, 9};
   const int64 large[] = {2, 3, 9};
   TensorShape shapes[4];
@@ -89,7 +89,7 @@ TEST(ShapeUtils, CompareLists) {
 
 TensorSlice Slice(const char* text) { return TensorSlice::ParseOrDie(text); }
 
-TEST(Slices, OfExtents) {
+TEST(Slices, AreMadeFromExtents) {
   const TensorSlice slice = TensorSlice({{1, 2}, {0, -1}});
   EXPECT_EQ(slice.DebugString(), "1,2:-");
   TensorSliceProto proto;
@@ -112,7 +112,7 @@ TEST(Slices, OfExtents) {
   EXPECT_EQ(extended.dims(), 0);
 }
 
-TEST(Slices, SayWhereATextIsWrong) {
+TEST(Slices, ReportWhereATextIsInvalid) {
   const std::pair<const char*, const char*> cases[] = {
       {"-:x,1", "Expected a pair of numbers or '-' but got 'x,1': string = -:x,1"},
       {"1,x", "Expected a pair of numbers or '-' but got '1,x': string = 1,x"},
@@ -133,7 +133,7 @@ TEST(Slices, SayWhereATextIsWrong) {
 }
 
 TEST(Slices, Intersect) {
-  // Both, and what is in both; an empty text if there is nothing.
+  // Two slices and their intersection, or "" if it is empty.
   const char* const cases[][3] = {
       {"0,4", "3,5", "3,1"},         {"0,4", "4,5", ""},         {"0,4", "5,5", ""},
       {"0,9", "3,5", "3,5"},         {"-", "3,5", "3,5"},        {"-", "-", "-"},
@@ -191,7 +191,7 @@ TEST(Slices, HaveShapesWithinTensors) {
 
 // ---- Types ----
 
-TEST(FullTypes, AreThoseOfDataTypes) {
+TEST(FullTypes, MatchDataTypes) {
   const std::pair<DataType, int> types[] = {
       {DT_FLOAT, TFT_FLOAT},         {DT_DOUBLE, TFT_DOUBLE},
       {DT_HALF, TFT_HALF},           {DT_BFLOAT16, TFT_BFLOAT16},
@@ -205,7 +205,7 @@ TEST(FullTypes, AreThoseOfDataTypes) {
   for (const auto& [type, id] : types) {
     FullTypeDef full, parent;
     for (FullTypeDef* t : {&full, &parent}) {
-      // Values that the call drops.
+      // The call removes these values.
       t->set_s("before");
       t->add_args();
       t->add_args();
@@ -273,7 +273,7 @@ TEST(Rows, AreCopiedWithinBounds) {
             error::INVALID_ARGUMENT);
 }
 
-TEST(Rows, OfStringsAreMovedIfNobodyElseHasThem) {
+TEST(Rows, StringsAreMovedUnlessShared) {
   const std::string first(50, 'a'), second(50, 'b');
   const auto words = [&] { return test::AsTensor<tstring>({first, second}, TensorShape({2, 1})); };
   Tensor target(DT_STRING, TensorShape({1, 1}));
@@ -304,7 +304,7 @@ TEST(Rows, OfStringsAreMovedIfNobodyElseHasThem) {
                                    test::AsTensor<tstring>({first, first}, TensorShape({2, 1})));
 }
 
-TEST(Rows, OfHandlesAreCopied) {
+TEST(Rows, HandlesAreCopied) {
   Tensor handles(DT_RESOURCE, TensorShape({2})), one(DT_RESOURCE, TensorShape({}));
   for (int i = 0; i < 2; ++i) {
     ResourceHandle handle;

@@ -1,4 +1,5 @@
-// Small headers of TensorFlow's that programs use: bits, bytes, containers, environment variables.
+// Tests of TensorFlow's small headers that programs use: bits, bytes, containers and environment
+// variables.
 #include <gmock/gmock.h>
 
 #include <cstdlib>
@@ -46,7 +47,7 @@ TEST(Bits, RoundLogarithms) {
   EXPECT_EQ(NextPowerOfTwoS64(0), 1);
 }
 
-TEST(Overflow, IsMinusOne) {
+TEST(Overflow, ReturnsMinusOne) {
   constexpr int64 kMax = std::numeric_limits<int64>::max();
   EXPECT_EQ(MultiplyWithoutOverflow(3, 4), 12);
   EXPECT_EQ(MultiplyWithoutOverflow(kMax, 2), -1);
@@ -86,7 +87,7 @@ TEST(Coding, RoundTrips) {
   EXPECT_EQ(core::GetVarint32Ptr(endless.data(), endless.data() + 20, &small), nullptr);
 }
 
-TEST(Base64, IsForTheWeb) {
+TEST(Base64, UsesTheUrlSafeAlphabet) {
   std::string text, back;
   TF_EXPECT_OK(Base64Encode("\xff\xfe?", &text));
   EXPECT_EQ(text, "__4_");
@@ -170,7 +171,7 @@ TEST(EnvVar, ReadsEachText) {
   EXPECT_EQ(real, 2.5f);
 }
 
-TEST(Determinism, IsAFlag) {
+TEST(Determinism, CanBeSwitched) {
   EXPECT_FALSE(OpDeterminismRequired());
   tsl::EnableOpDeterminism(true);
   EXPECT_TRUE(OpDeterminismRequired() && OpOrderDeterminismRequired());
@@ -178,7 +179,7 @@ TEST(Determinism, IsAFlag) {
   EXPECT_FALSE(OpDeterminismRequired());
 }
 
-TEST(Containers, OfGtl) {
+TEST(Containers, SupportGtl) {
   gtl::FlatMap<std::string, int> map = {{"a", 1}};
   EXPECT_EQ(map["a"], 1);
   gtl::FlatSet<int> set = {1, 2};

@@ -1,4 +1,4 @@
-// SparseTensor, its groups and its comparison of indices.
+// Tests of SparseTensor, its groups and its comparison of indices.
 #include "tensorflow/core/util/sparse/sparse_tensor.h"
 
 #include <gmock/gmock.h>
@@ -76,7 +76,7 @@ TEST(SparseTensorTest, CreateChecksTypesAndShapes) {
   EXPECT_EQ(create(indices, Tensor(DT_FLOAT, {3}), {2, 2}, {0, 1}), error::INVALID_ARGUMENT);
   EXPECT_EQ(create(indices, values, {2, 2, 2}, {0, 1}), error::INVALID_ARGUMENT);
   EXPECT_EQ(create(indices, values, {2, 2}, {0}), error::INVALID_ARGUMENT);
-  // A failure leaves the last tensor.
+  // After a failure, the tensor keeps its previous value.
   EXPECT_THAT(sparse.order(), ElementsAre(1, 0));
   EXPECT_DEATH(SparseTensor(indices, values, TensorShape({2})), "2 dimensions, the shape 1");
 }
@@ -135,7 +135,7 @@ TEST(SparseTensorTest, ReorderIsStableAndTakesAnyType) {
   EXPECT_THAT(flags.values().span<bool>(), ElementsAre(false, true));
 }
 
-TEST(SparseTensorTest, Groups) {
+TEST(SparseTensorTest, IteratesOverGroups) {
   const SparseTensor sparse = Rows();
   auto groups = sparse.group({0});
   std::vector<std::vector<int64_t>> found;
@@ -165,14 +165,14 @@ TEST(SparseTensorTest, Groups) {
   EXPECT_TRUE(++all.begin() == all.end());
 }
 
-TEST(SparseTensorTest, ToDense) {
+TEST(SparseTensorTest, ToDenseWritesElements) {
   const SparseTensor sparse = Rows();
   Tensor dense(DT_FLOAT, {4, 3});
   dense.flat<float>().setConstant(7);
   ASSERT_TRUE(sparse.ToDense<float>(&dense));
   test::ExpectTensorEqual<float>(
       dense, test::AsTensor<float>({1, 0, 0, 0, 2, 3, 0, 0, 0, 4, 0, 0}, {4, 3}));
-  // A larger one, whose other elements stay.
+  // The target is larger, and its other elements stay.
   Tensor larger(DT_FLOAT, {4, 4});
   larger.flat<float>().setConstant(7);
   ASSERT_TRUE(sparse.ToDense<float>(&larger, false));
@@ -199,7 +199,7 @@ TEST(SparseTensorTest, ToDense) {
   EXPECT_EQ(one.scalar<float>()(), 5);
 }
 
-TEST(SparseTensorTest, Concat) {
+TEST(SparseTensorTest, ConcatJoinsTensors) {
   const SparseTensor rows = Rows();
   const SparseTensor both = SparseTensor::Concat<float>({rows, rows});
   EXPECT_THAT(both.shape(), ElementsAre(8, 3));
@@ -208,7 +208,7 @@ TEST(SparseTensorTest, Concat) {
   EXPECT_THAT(IndicesOf(both), ElementsAre(0, 0, 1, 1, 1, 2, 3, 0, 4, 0, 5, 1, 5, 2, 7, 0));
   TF_EXPECT_OK(both.IndicesValid());
 
-  // Along the first dimension of the order.
+  // Concatenates along the first dimension of the order.
   SparseTensor columns(Indices(2, 2, {3, 0, 0, 1}), test::AsTensor<float>({1, 2}),
                        TensorShape({4, 2}), {1, 0});
   const SparseTensor wide = SparseTensor::Concat<float>({columns, columns});
@@ -221,7 +221,7 @@ TEST(SparseTensorTest, Concat) {
                             {0, 1});
   EXPECT_DEATH(SparseTensor::Concat<float>({rows, narrow}), "sizes of dimension 1 differ");
 
-  // Orders that differ behind the first dimension are not known any more.
+  // If the orders differ after the first dimension, the order of the result is unknown.
   const auto cube = [](const std::vector<int64_t>& order) {
     return SparseTensor(Tensor(DT_INT64, {0, 3}), Tensor(DT_FLOAT, {0}), TensorShape({2, 2, 2}),
                         order);
@@ -232,7 +232,7 @@ TEST(SparseTensorTest, Concat) {
   EXPECT_EQ(cubes.num_entries(), 0);
 }
 
-TEST(SparseTensorTest, Split) {
+TEST(SparseTensorTest, SplitDividesATensor) {
   std::vector<SparseTensor> parts;
   TF_ASSERT_OK(SparseTensor::Split<float>(Rows(), 0, 3, &parts));
   ASSERT_EQ(parts.size(), 3);
@@ -244,7 +244,7 @@ TEST(SparseTensorTest, Split) {
   EXPECT_THAT(IndicesOf(parts[2]), ElementsAre(0, 0));
   EXPECT_THAT(ValuesOf(parts[2]), ElementsAre(4));
   EXPECT_THAT(parts[2].order(), ElementsAre(0, 1));
-  // Parts of a vector of n make it again.
+  // Joining the parts of a vector of n elements restores the vector.
   for (int n = 1; n <= 7; ++n) {
     std::vector<int64_t> numbers(7);
     for (int i = 0; i < 7; ++i) numbers[i] = i;
@@ -265,7 +265,7 @@ TEST(SparseTensorTest, Split) {
   EXPECT_EQ(parts.size(), 3);
 }
 
-TEST(SparseTensorTest, Slice) {
+TEST(SparseTensorTest, SliceSelectsElements) {
   const auto slice = [](const std::vector<int64_t>& start, const std::vector<int64_t>& size) {
     return SparseTensor::Slice<float>(Rows(), start, size);
   };
@@ -288,7 +288,7 @@ TEST(SparseTensorTest, Slice) {
   EXPECT_EQ(slice({0}, {1}).status().code(), error::INVALID_ARGUMENT);
 }
 
-TEST(SparseTensorTest, SaysWhatDoesNotFit) {
+TEST(SparseTensorTest, DescribesMismatches) {
   const Tensor values = test::AsTensor<float>({1, 2});
   const Tensor indices = Indices(2, 2, {0, 0, 1, 1});
   const auto create = [](const Tensor& ix, const Tensor& vals, const TensorShape& shape,

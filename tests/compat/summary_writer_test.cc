@@ -1,4 +1,4 @@
-// EventsWriter and the writer of summaries.
+// Tests of EventsWriter and of the writer of summaries.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -27,7 +27,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::string NewFolder(const std::string& name) {
-  // Tests run in concurrent processes.
+  // Tests run in concurrent processes, so the name contains the process id.
   const std::string folder =
       io::JoinPath(testing::TmpDir(), absl::StrCat("gradflow_", name, "_", getpid()));
   int64_t files, folders;
@@ -35,7 +35,7 @@ std::string NewFolder(const std::string& name) {
   return folder;
 }
 
-// The events of a file: records of a length, a sum, an event and a sum.
+// Returns the events of a file. A record has a length, a checksum, an event and a checksum.
 std::vector<Event> EventsOf(const std::string& path) {
   std::string bytes;
   TF_CHECK_OK(ReadFileToString(Env::Default(), path, &bytes));
@@ -63,7 +63,7 @@ TEST(EventsWriterTest, WritesEvents) {
   writer.WriteEvent(event);
   event.set_step(8);
   writer.WriteSerializedEvent(event.SerializeAsString());
-  // Changes nothing.
+  // A second Init() changes nothing.
   TF_ASSERT_OK(writer.Init());
   EXPECT_EQ(writer.FileName(), name);
   TF_ASSERT_OK(writer.Flush());
@@ -75,7 +75,7 @@ TEST(EventsWriterTest, WritesEvents) {
   EXPECT_EQ(events[1].wall_time(), 1.5);
   EXPECT_EQ(events[2].step(), 8);
 
-  // A file that is gone is replaced.
+  // A deleted file is replaced.
   TF_ASSERT_OK(Env::Default()->DeleteFile(name));
   writer.WriteEvent(event);
   EXPECT_NE(writer.FileName(), name);
@@ -83,7 +83,7 @@ TEST(EventsWriterTest, WritesEvents) {
   const std::string closed = writer.FileName();
   TF_ASSERT_OK(writer.Close());
   TF_ASSERT_OK(writer.Close());
-  // The next events are in a file of their own.
+  // Later events go into a new file.
   EXPECT_NE(writer.FileName(), closed);
 }
 
@@ -104,7 +104,7 @@ TEST(EventsWriterTest, FlushReturnsTheFirstError) {
   TF_EXPECT_OK(writer.Close());
 }
 
-// What a summary writer writes to its file, without the version.
+// Returns the events that a summary writer writes, without the version event.
 template <typename Write>
 std::vector<Event> Written(const std::string& name, const Write& write) {
   const std::string folder = NewFolder(name);

@@ -1,4 +1,4 @@
-// Tensors, views, shapes and formats.
+// Tests of tensors, views, shapes and formats.
 #include "tensorflow/core/framework/tensor.h"
 
 #include <gtest/gtest-spi.h>
@@ -37,7 +37,7 @@ int64 Product(gtl::ArraySlice<int64> values) {
   return product;
 }
 
-TEST(TensorTest, ViewsOfTTypes) {
+TEST(TensorTest, HasViewsOfTTypes) {
   Tensor t(DT_FLOAT, TensorShape({2, 3, 4}));
   test::FillIota<float>(&t, 1);
   const Tensor& constant = t;
@@ -54,7 +54,7 @@ TEST(TensorTest, ViewsOfTTypes) {
   EXPECT_EQ(t.flat<float>().size(), t.NumElements());
 }
 
-TEST(TensorTest, ScalarsAndStrings) {
+TEST(TensorTest, HoldsScalarsAndStrings) {
   EXPECT_EQ(Tensor(3.5f).scalar<float>()(), 3.5f);
   Tensor words(DT_STRING, TensorShape({2}));
   words.vec<string>()(0) = "tensor";
@@ -64,7 +64,7 @@ TEST(TensorTest, ScalarsAndStrings) {
   EXPECT_EQ(test::AsScalar<string>("x").dtype(), DT_STRING);
 }
 
-TEST(TensorTest, Protos) {
+TEST(TensorTest, ConvertsToProtos) {
   TensorProto proto;
   test::AsTensor<int32>({1, 2, 3}).AsProtoTensorContent(&proto);
   EXPECT_EQ(proto.dtype(), DT_INT32);
@@ -73,7 +73,7 @@ TEST(TensorTest, Protos) {
   test::ExpectEqual(back, test::AsTensor<int32>({1, 2, 3}));
 }
 
-TEST(TensorTestUtil, InfinityIsCloseToItselfAlone) {
+TEST(TensorTestUtil, InfinityIsCloseOnlyToItself) {
   const float infinity = std::numeric_limits<float>::infinity();
   test::ExpectClose(test::AsScalar<float>(infinity), test::AsScalar<float>(infinity));
   EXPECT_NONFATAL_FAILURE(
@@ -90,7 +90,7 @@ TEST(TensorTestUtil, InfinityIsCloseToItselfAlone) {
   EXPECT_TRUE(test::internal_test::IsClose(std::complex<float>(2, 0), {2, 1e-7f}));
 }
 
-TEST(TensorShapeTest, Utils) {
+TEST(TensorShapeTest, HasUtilities) {
   EXPECT_TRUE(TensorShapeUtils::IsScalar(TensorShape({})));
   EXPECT_TRUE(TensorShapeUtils::IsVector(TensorShape({3})));
   EXPECT_TRUE(TensorShapeUtils::IsSquareMatrix(TensorShape({3, 3})));
@@ -107,7 +107,7 @@ TEST(TensorShapeTest, Utils) {
   EXPECT_EQ(Product({2, 3, 4}), 24);
 }
 
-TEST(TensorFormatTest, Dimensions) {
+TEST(TensorFormatTest, FindsDimensions) {
   TensorFormat format;
   ASSERT_TRUE(FormatFromString("NCHW", &format));
   EXPECT_EQ(format, FORMAT_NCHW);
@@ -121,7 +121,7 @@ TEST(TensorFormatTest, Dimensions) {
   EXPECT_EQ(ToString(FORMAT_NHWC), "NHWC");
 }
 
-TEST(TensorFormatTest, AllFormats) {
+TEST(TensorFormatTest, SupportsAllFormats) {
   const struct {
     const char* name;
     TensorFormat format;
@@ -173,7 +173,7 @@ TEST(TensorFormatTest, AllFormats) {
   EXPECT_EQ(after, 4);
 }
 
-TEST(TensorFormatTest, Filters) {
+TEST(TensorFormatTest, SupportsFilterFormats) {
   const struct {
     const char* name;
     FilterTensorFormat format;

@@ -1,4 +1,4 @@
-// Copying, concatenating, splitting and compressing tensors.
+// Tests of copying, concatenating, splitting and compressing tensors.
 #include "tensorflow/core/framework/tensor_util.h"
 
 #include <cmath>
@@ -12,7 +12,7 @@
 namespace tensorflow {
 namespace {
 
-TEST(TensorUtilTest, DeepCopyHasElementsOfItsOwn) {
+TEST(TensorUtilTest, DeepCopySharesNoElements) {
   Tensor t = test::AsTensor<float>({1, 2, 3});
   const Tensor copy = tensor::DeepCopy(t);
   t.flat<float>()(0) = 9;
@@ -47,7 +47,7 @@ TEST(TensorUtilTest, ConcatenatesStrings) {
   test::ExpectTensorEqual<tstring>(all, test::AsTensor<tstring>({"x", "y", "x", "y"}));
 }
 
-TEST(TensorUtilTest, RefusesWhatDoesNotFit) {
+TEST(TensorUtilTest, RefusesMismatches) {
   const Tensor a = test::AsTensor<int32>({1, 2});
   const Tensor matrix = test::AsTensor<int32>({1, 2}, TensorShape({1, 2}));
   Tensor all = a;
@@ -93,7 +93,7 @@ TEST(TensorUtilTest, CompressesRepetitions) {
   Tensor read;
   ASSERT_TRUE(read.FromProto(proto));
   test::ExpectTensorEqual<float>(read, t);
-  // Neither what is small nor what has no repetitions.
+  // Small tensors and tensors without repetitions are not compressed.
   EXPECT_FALSE(tensor::CompressTensorProtoInPlace(101, 2.0f, &proto));
   test::FillIota<float>(&t, 0);
   t.AsProtoTensorContent(&proto);
@@ -109,13 +109,13 @@ TEST(TensorUtilTest, CopiesElementsIntoAnotherTensor) {
     EXPECT_EQ(target.SharesBufferWith(source), false);
     test::ExpectTensorEqual<int32>(tensor::DeepCopy(source), source);
   }
-  // Nothing is read of tensors without elements, of which the target may have more.
+  // A source without elements is not read, even if the target has elements.
   Tensor one = test::AsTensor<int32>({7});
   tensor::DeepCopy(Tensor(DT_INT32, TensorShape({0})), &one);
   EXPECT_EQ(one.flat<int32>()(0), 7);
 }
 
-TEST(TensorUtilTest, SaysWhatDoesNotFit) {
+TEST(TensorUtilTest, DescribesMismatches) {
   const Tensor a = test::AsTensor<int32>({1, 2}), scalar = test::AsScalar<int32>(1);
   const Tensor matrix = test::AsTensor<int32>({1, 2}, TensorShape({1, 2}));
   Tensor all;
@@ -151,14 +151,14 @@ TEST(TensorUtilTest, SaysWhatDoesNotFit) {
   EXPECT_EQ(parts.size(), 1u);
   ASSERT_TRUE(tensor::MakeShape(test::AsTensor<int32>({4, 0}), &shape).ok());
   EXPECT_EQ(shape, TensorShape({4, 0}));
-  // Rows are compared from the second dimension on.
+  // The shapes must agree from the second dimension on.
   const Tensor cube(DT_INT32, TensorShape({2, 3, 4})), other(DT_INT32, TensorShape({2, 1, 4}));
   EXPECT_EQ(tensor::Concat({cube, other}, &all).code(), error::INVALID_ARGUMENT);
   ASSERT_TRUE(tensor::Split(Tensor(DT_INT32, TensorShape({0, 3})), {}, &parts).ok());
   EXPECT_TRUE(parts.empty());
 }
 
-TEST(TensorUtilTest, CompressesWhatRepeatsAtTheEnd) {
+TEST(TensorUtilTest, CompressesRepetitionsAtTheEnd) {
   const auto values = [](const Tensor& tensor) {
     TensorProto proto;
     tensor.AsProtoTensorContent(&proto);
@@ -187,7 +187,7 @@ TEST(TensorUtilTest, CompressesByTheRatioAndFromTheNumberOfElements) {
   Tensor t(DT_FLOAT, TensorShape({1}));
   TensorProto proto, compressed;
   int64 n = 64;
-  // A number of elements for which the ratio is exact.
+  // Finds a number of elements that makes the ratio exact.
   do {
     t = Tensor(DT_FLOAT, TensorShape({++n}));
     t.flat<float>().setConstant(2);

@@ -1,4 +1,4 @@
-// test::graph: the op, the inputs and the attributes of the node that each function adds.
+// Tests of test::graph: the op, the inputs and the attributes of the node that each function adds.
 #include "tensorflow/core/graph/testlib.h"
 
 #include <functional>
@@ -19,7 +19,7 @@ namespace testlib_test {
 
 namespace graph = ::tensorflow::test::graph;
 
-// Registers gradflow's ops, and those of TensorFlow that it lacks.
+// Registers gradflow's ops, and TensorFlow ops that gradflow lacks.
 void RegisterOps(gradflow::Registry* registry) {
   gradflow::RegisterStandardOps(*registry);
   registry->Op("Quantize")
@@ -41,11 +41,9 @@ void RegisterOps(gradflow::Registry* registry) {
     registry->Op(op).Input("x: T").Output("y: T").Attr("T: type");
   }
   registry->Op("LoopCond").Input("x: bool").Output("y: bool");
-  registry->Op("_Arg").Output("y: T").Attr("T: type").Attr("index: int");
-  registry->Op("_Retval").Input("x: T").Attr("T: type").Attr("index: int");
 }
 
-// Returns "Op(inputs) attr=value ..." of a node, with the given attributes.
+// Returns "Op(inputs) attr=value ..." for a node with the given attributes.
 std::string Describe(const Node& node, const std::vector<std::string>& attrs) {
   std::string text =
       absl::StrCat(node.type_string(), "(", absl::StrJoin(node.def().input(), ","), ")");
@@ -60,7 +58,7 @@ TEST(TestGraph, AddsTheNodesOfItsFunctions) {
   gradflow::Registry registry;
   RegisterOps(&registry);
   Graph g(registry);
-  // Inputs of unknown shape, which fit any op.
+  // The inputs have unknown shapes, which fit any op.
   const auto input = [&g](const std::string& name, DataType type) {
     Node* node = nullptr;
     TF_CHECK_OK(NodeBuilder(name, "Placeholder").Attr("dtype", type).Finalize(&g, &node));
@@ -171,7 +169,7 @@ TEST(TestGraph, AddsTheNodesOfItsFunctions) {
   for (const char* name : {"c", "h", "v", "next"}) EXPECT_NE(g.FindNode(name), nullptr) << name;
   GraphDef def;
   graph::ToGraphDef(&g, &def);
-  // Four inputs, and Unique.
+  // There are also four inputs and a Unique node.
   EXPECT_EQ(def.node_size(), static_cast<int>(std::size(kCases)) + 5);
 }
 

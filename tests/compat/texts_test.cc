@@ -1,4 +1,4 @@
-// Texts and bytes: numbers for people, parts of texts, varints, names of devices, histograms.
+// Tests of texts and bytes: readable numbers, parts of texts, varints, device names and histograms.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -198,7 +198,7 @@ TEST(Varints, TakeTheirBytes) {
     EXPECT_EQ(core::GetVarint32Ptr(more.data(), limit, &small), limit - 1);
     EXPECT_EQ(small, c.value);
   }
-  // One byte more than a number has.
+  // The encoding is one byte too long.
   uint32 small = 7;
   uint64 large = 7;
   for (const int size : {core::kMaxVarint32Bytes, core::kMaxVarint64Bytes}) {
@@ -229,7 +229,7 @@ TEST(FixedNumbers, AreLittleEndian) {
 TEST(DeviceNames, AreParsedAndPrinted) {
   const struct {
     const char* name;
-    // The name of the parts; null if it is not a name.
+    // The name rebuilt from its parts, or null if the name is invalid.
     const char* text;
   } cases[] = {{"", ""},
                {"/", ""},
@@ -312,7 +312,7 @@ TEST(HistogramBuckets, BeginAtTheirLeftEdges) {
   EXPECT_EQ(proto.num() + proto.sum() + proto.sum_squares(), 0);
 }
 
-TEST(HistogramBuckets, OfTheDefaultGrowByATenth) {
+TEST(HistogramBuckets, GrowByATenthByDefault) {
   histogram::Histogram histogram;
   HistogramProto proto;
   histogram.EncodeToProto(&proto, true);
@@ -398,7 +398,7 @@ TEST(HistogramText, CountsToOneHundredPercent) {
             "------------------------------------------------------\n"
             "[  -1.8e+308,         -1 )       1  25.000%  25.000% #####\n"
             "[          0,          1 )       3  75.000% 100.000% ###############\n");
-  // More in a bucket than there are.
+  // The bucket has more numbers than the total.
   HistogramProto proto;
   histogram.EncodeToProto(&proto, true);
   proto.set_num(1);

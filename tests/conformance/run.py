@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Compiles tests of TensorFlow's, unchanged, against an installed gradflow, and counts those that pass.
+"""Compiles TensorFlow's tests, unchanged, against an installed gradflow, and counts the tests that pass.
 
 usage: run.py PREFIX SOURCES [GROUP...] [--v1] [--only TEXT] [--jobs N] [--errors N]
 
-PREFIX is an installed gradflow, SOURCES a git repository with TensorFlow's sources, of which nothing stays
-here. The groups are those of groups.txt; without one, all. A file that does not compile fails with all its
-tests. Each test runs in a process of its own. A program counts as a test, which passes if it ends with 0. Exits
-with 1 if a test fails.
+PREFIX is an installed gradflow, and SOURCES is a git repository with TensorFlow's sources, which gradflow
+does not contain. groups.txt defines the groups; by default, all groups run. If a file does not compile, all of its
+tests fail. Each test runs in a separate process. A program counts as a test, which passes if it exits with 0.
+Exits with 1 if a test fails.
 """
 import argparse
 import concurrent.futures
@@ -26,11 +26,16 @@ find_package(GTest REQUIRED)
 add_executable(program program.cc)
 target_link_libraries(program PRIVATE gradflow::tensorflow_compat@V1@ gradflow::testing GTest::gmock
                                       GTest::gtest_main)
+# A test of SavedModels reads JSON.
+find_package(jsoncpp QUIET)
+if(TARGET jsoncpp_lib)
+  target_link_libraries(program PRIVATE jsoncpp_lib)
+endif()
 """
 
 
 def read_groups():
-    """{group: [path of a test]}"""
+    """Returns {group: [path of a test]}."""
     groups, name, folder, suffix = {}, "", "", ""
     for line in (pathlib.Path(__file__).parent / "groups.txt").read_text().splitlines():
         if line.startswith("  "):
@@ -71,12 +76,19 @@ class Tester:
             subprocess.run(["git", "-C", self.options.sources, "show", "HEAD:" + name], stdout=f, check=True)
         return path
 
+    def extract(self, folder):
+        """Writes the files of a folder, which tests read."""
+        archive = subprocess.run(["git", "-C", self.options.sources, "archive", "HEAD", folder], stdout=subprocess.PIPE)
+        if archive.returncode == 0:
+            (self.scratch / "src").mkdir(exist_ok=True)
+            subprocess.run(["tar", "-x", "-C", self.scratch / "src"], input=archive.stdout, check=True)
+
     def first(self, pattern, text):
         lines = list(dict.fromkeys(re.findall(pattern, text))) or [text[-200:]]
         return "".join("\n    " + line[:200] for line in lines[:self.options.errors])
 
     def test(self, name):
-        """(name, tests that pass, tests, reasons)"""
+        """Returns (name, number of passing tests, number of tests, reasons)."""
         path = self.source(name)
         is_program = not name.endswith("_test.cc")
         declared = 1 if is_program else len(DECLARATION.findall(path.read_text(errors="replace")))
@@ -115,7 +127,7 @@ class Tester:
 
 
 def check_headers(prefix, files):
-    """Prints how many of TensorFlow's headers are installed, or say what there is instead; true if all."""
+    """Counts TensorFlow's headers that are installed or explain an alternative. Returns true if none is missing."""
     folders = re.compile(r"tensorflow/(cc|core/(framework|graph|lib|platform|public|util))/(?!.*windows/).*\.h$")
     headers = sorted(name for name in files if folders.match(name))
     missing = [name for name in headers if not (prefix / "include/gradflow/compat" / name).exists()]
@@ -134,7 +146,7 @@ def main():
     parser.add_argument("sources")
     parser.add_argument("groups", nargs="*")
     parser.add_argument("--v1", action="store_true", help="link the target for programs of TensorFlow 1.x")
-    parser.add_argument("--only", default="", help="only files whose path has this text")
+    parser.add_argument("--only", default="", help="only files whose path contains this text")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--errors", type=int, default=3, help="the number of errors to print for each file")
     options = parser.parse_args()
@@ -150,9 +162,11 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         tester = Tester(options, pathlib.Path(scratch))
         for group in options.groups or groups:
-            # Sources of 1.x have no folder for images.
+            # TensorFlow 1.x has no folder for images.
             names = [n if n in files else n.replace("/image/", "/") for n in groups[group] if options.only in n]
             passed = total = 0
+            if group == "saved_model":
+                tester.extract("tensorflow/cc/saved_model/testdata")
             with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
                 for name, good, count, why in pool.map(tester.test, [n for n in names if n in files]):
                     passed, total = passed + good, total + count

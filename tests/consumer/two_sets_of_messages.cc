@@ -1,4 +1,4 @@
-// gradflow's messages and messages with TensorFlow's names coexist in one program and read each
+// gradflow's messages and messages with TensorFlow's names coexist in a program and read each
 // other's bytes.
 #include <google/protobuf/descriptor.h>
 

@@ -29,7 +29,7 @@ Tensor Vector(std::initializer_list<float> values) {
 
 // ---- Reading and writing ----
 
-// Writes a Written and expects to read an equal Read.
+// Writes a Written and expects that Read() returns an equal value.
 template <typename Read, typename Written>
 Read WriteAndRead(const Written& value) {
   NodeDef node;
@@ -39,7 +39,7 @@ Read WriteAndRead(const Written& value) {
   return read;
 }
 
-TEST(NodeAttr, ReadsWhatWasWritten) {
+TEST(NodeAttr, ReadsWrittenValues) {
   EXPECT_EQ(WriteAndRead<std::string>("text"), "text");
   EXPECT_EQ(WriteAndRead<std::string>(absl::string_view("view")), "view");
   EXPECT_EQ(WriteAndRead<std::string>(std::string("a\0b", 3)), std::string("a\0b", 3));
@@ -58,7 +58,7 @@ TEST(NodeAttr, ReadsWhatWasWritten) {
   EXPECT_EQ(WriteAndRead<Tensor>(Vector({1, 2})).DebugString(), Vector({1, 2}).DebugString());
 }
 
-TEST(NodeAttr, ReadsListsThatWereWritten) {
+TEST(NodeAttr, ReadsWrittenLists) {
   using Strings = std::vector<std::string>;
   EXPECT_EQ(WriteAndRead<Strings>(Strings{"a", "b"}), (Strings{"a", "b"}));
   EXPECT_EQ(WriteAndRead<Strings>(std::vector<absl::string_view>{"a", "b"}), (Strings{"a", "b"}));
@@ -84,6 +84,24 @@ TEST(NodeAttr, ReadsListsThatWereWritten) {
   EXPECT_EQ(tensors[1].scalar<int32_t>()(), 5);
 }
 
+TEST(NodeAttr, ReadsFunctionsThatWereWritten) {
+  NameAttrList f;
+  f.set_name("f");
+  SetAttrValue(3, &(*f.mutable_attr())["n"]);
+  const NameAttrList read = WriteAndRead<NameAttrList>(f);
+  EXPECT_EQ(read.name(), "f");
+  EXPECT_EQ(read.attr().at("n").i(), 3);
+  const auto list = WriteAndRead<std::vector<NameAttrList>>(std::vector<NameAttrList>{f, f});
+  ASSERT_EQ(list.size(), 2u);
+  EXPECT_EQ(list[1].name(), "f");
+  NodeDef node;
+  AddNodeAttr("a", 1, &node);
+  NameAttrList none;
+  EXPECT_THAT(GetNodeAttr(node, "a", &none),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "attribute a: expected func, but found 1 (int)"));
+}
+
 TEST(NodeAttr, ReadsAnEmptyListAsAnyList) {
   NodeDef node;
   AddNodeAttr("a", DataTypeVector(), &node);
@@ -95,7 +113,7 @@ TEST(NodeAttr, ReadsAnEmptyListAsAnyList) {
   EXPECT_TRUE(ints.empty());
 }
 
-TEST(NodeAttr, ReplacesWhatIsThere) {
+TEST(NodeAttr, ReplacesExistingValues) {
   AttrValue value;
   SetAttrValue(std::vector<int64_t>{1, 2}, &value);
   SetAttrValue(std::vector<float>{3}, &value);
@@ -123,7 +141,7 @@ TEST(NodeAttr, FindsAttributesByName) {
   EXPECT_EQ(FindNodeAttr(node, ""), nullptr);
 }
 
-// Reads attribute "a" with text `value` as a T.
+// Reads the attribute "a", given as text `value`, as a T.
 template <typename T>
 absl::Status ReadAs(const std::string& value) {
   NodeDef node;
@@ -172,7 +190,7 @@ TEST(NodeAttr, ReportsIntsBeyond32Bits) {
               StatusIs(kInvalidArgument, HasSubstr("found -2147483649")));
 }
 
-TEST(NodeAttr, ReportsShapesThatAreNotFull) {
+TEST(NodeAttr, ReportsPartlyKnownShapes) {
   GRADFLOW_EXPECT_OK(ReadAs<TensorShape>("shape {}"));
   EXPECT_THAT(ReadAs<TensorShape>("shape { dim { size: -1 } }"),
               StatusIs(kInvalidArgument, HasSubstr("attribute a: ")));
@@ -182,7 +200,7 @@ TEST(NodeAttr, ReportsShapesThatAreNotFull) {
 
 // ---- AttrValueHasType ----
 
-TEST(AttrValueHasType, TellsTypesApart) {
+TEST(AttrValueHasType, DistinguishesTypes) {
   const struct {
     const char* type;
     const char* value;
@@ -335,7 +353,7 @@ TEST(AreAttrValuesEqual, ComparesMeaning) {
        "scomplex_val: [ 1, 2, 1, 2 ] }"},
       {"tensor { dtype: DT_COMPLEX64 tensor_shape { dim { size: 3 } } scomplex_val: [1, 2, 2, 1] "
        "}"},
-      // Invalid values: equal if their bytes are equal.
+      // Invalid values are equal if their bytes are equal.
       {"tensor { dtype: DT_FLOAT tensor_shape {} tensor_content: 'abc' }",
        "tensor { dtype: DT_FLOAT tensor_shape {} tensor_content: 'abc' }"},
       {"tensor { dtype: DT_FLOAT tensor_shape {} tensor_content: 'abd' }"},
@@ -365,7 +383,7 @@ TEST(AttrValues, HoldTensorsOfEveryType) {
     Tensor tensor(dtype, {2, 2});
     if (dtype == DT_STRING) {
       tensor.flat<tstring>()(1) = "x";
-    } else {
+    } else if (DataTypeIsPlainBytes(dtype)) {
       char* bytes = static_cast<char*>(tensor.raw_data());
       std::fill(bytes, bytes + tensor.TotalBytes(), 0);
       bytes[0] = 1;
@@ -375,7 +393,9 @@ TEST(AttrValues, HoldTensorsOfEveryType) {
     tensor.AsProtoField(spelled_out.mutable_tensor());
     GRADFLOW_EXPECT_OK(AttrValueHasType(encoded, "tensor"));
     EXPECT_TRUE(AreAttrValuesEqual(encoded, spelled_out));
-    EXPECT_THAT(SummarizeAttrValue(encoded), HasSubstr("shape: [2,2] values: "));
+    // Variants may hold large tensors.
+    EXPECT_THAT(SummarizeAttrValue(encoded),
+                HasSubstr(dtype == DT_VARIANT ? "shape: [2,2]>" : "shape: [2,2] values: "));
     AttrValue zeros;
     SetAttrValue(Tensor(dtype, {0}), &zeros);
     zeros.mutable_tensor()->clear_tensor_shape();
@@ -399,7 +419,7 @@ TEST(AttrValues, ReadStringsInTensorContent) {
       "\"\"...>");
 }
 
-// A few bytes may encode more elements than fit in memory.
+// A few bytes may encode more elements than memory can hold.
 TEST(AttrValues, HandleTensorsBeyondMemory) {
   const std::string huge =
       "dtype: DT_FLOAT tensor_shape { dim { size: 1099511627776 } dim { size: 1048576 } }";
@@ -467,7 +487,7 @@ TEST(SummarizeAttrValue, PrintsEveryType) {
   }
 }
 
-TEST(SummarizeAttrValue, IsNeverLong) {
+TEST(SummarizeAttrValue, LimitsTheLength) {
   AttrValue value;
   SetAttrValue(std::string(1000000, '\0'), &value);
   EXPECT_LT(SummarizeAttrValue(value).size(), 500u);

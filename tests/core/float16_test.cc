@@ -12,7 +12,7 @@
 namespace gradflow {
 namespace {
 
-// Parameters of a format, to compute with it in double, which is exact.
+// Parameters of a format, for computing in double, which is exact.
 struct Format {
   int mantissa_bits;
   int min_exponent;
@@ -26,7 +26,7 @@ constexpr Format FormatOf() {
   return std::is_same_v<T, half> ? kHalf : kBfloat16;
 }
 
-// Returns the value of 16 bits by the definition of the format.
+// Decodes 16 bits by the definition of the format.
 double Decode(uint16_t bits, Format format) {
   const int exponent_bits = 15 - format.mantissa_bits;
   const int exponent = (bits >> format.mantissa_bits) & ((1 << exponent_bits) - 1);
@@ -41,7 +41,7 @@ double Decode(uint16_t bits, Format format) {
   return sign * std::ldexp(hidden + mantissa, shift);
 }
 
-// Rounds `value` to nearest in the format, ties to even.
+// Rounds `value` to the nearest number of the format, ties to even.
 double Round(double value, Format format) {
   if (std::isnan(value) || std::isinf(value) || value == 0) return value;
   const int exponent = std::max(std::ilogb(value), format.min_exponent) - format.mantissa_bits;
@@ -93,7 +93,8 @@ TYPED_TEST(Float16Test, EveryValueRoundTrips) {
 }
 
 TYPED_TEST(Float16Test, TiesBetweenNeighborsGoToEven) {
-  // All pairs of adjacent numbers, and the largest with its successor in an unbounded format.
+  // All pairs of adjacent numbers, and the largest number with its successor in an unbounded
+  // format.
   const uint16_t infinity = std::numeric_limits<TypeParam>::infinity().bits;
   for (uint16_t bits = 0; bits < infinity; ++bits) {
     const Format format = FormatOf<TypeParam>();
@@ -146,7 +147,7 @@ TYPED_TEST(Float16Test, RoundsDoublesOnce) {
     const double off = std::ldexp(middle, -distances(random));
     ASSERT_TRUE(RoundsToNearest<TypeParam>(i % 2 == 0 ? middle + off : middle - off));
     ASSERT_TRUE(RoundsToNearest<TypeParam>(i % 2 == 0 ? -middle - off : off - middle));
-    // Random doubles, mostly out of range.
+    // Random doubles, which are mostly out of range.
     const uint64_t any = random();
     double value;
     std::memcpy(&value, &any, sizeof(value));
@@ -163,7 +164,8 @@ TYPED_TEST(Float16Test, RoundsDoublesOnce) {
 }
 
 TEST(Float16Test, KnownDoublesRoundOnce) {
-  // Slightly above the midpoint of 1 and 1 + 2^-10, which is the nearest float.
+  // The numbers are slightly above the midpoint of 1 and 1 + 2^-10. The nearest float is the
+  // midpoint.
   EXPECT_EQ(float{half(1.00048828218621)}, 1.0009765625f);
   EXPECT_EQ(float{half(-1.00048828218621)}, -1.0009765625f);
   EXPECT_EQ(float{half(1.00048828125)}, 1.0f);
@@ -171,7 +173,8 @@ TEST(Float16Test, KnownDoublesRoundOnce) {
 }
 
 TEST(Float16Test, IntegersRoundOnce) {
-  // One more than a tie. A float loses the difference, and in the last case a double does, too.
+  // The integers exceed a tie by one. A float loses the difference, and in the last case a double
+  // also does.
   EXPECT_EQ(float{bfloat16((1 << 30) + (1 << 22) + 1)}, 0x1p30f + 0x1p23f);
   EXPECT_EQ(float{bfloat16(-(1 << 30) - (1 << 22) - 1)}, -0x1p30f - 0x1p23f);
   EXPECT_EQ(float{bfloat16((1 << 30) + (1 << 22))}, 0x1p30f);
@@ -189,19 +192,19 @@ TEST(Float16Test, IntegersRoundOnce) {
   EXPECT_TRUE(std::isinf(float{half(std::numeric_limits<int64_t>::max())}));
 }
 
-TYPED_TEST(Float16Test, Extremes) {
+TYPED_TEST(Float16Test, ConvertsExtremes) {
   using Limits = std::numeric_limits<float>;
   for (const float f : {0.0f, Limits::denorm_min(), Limits::min(), Limits::max(),
                         Limits::infinity(), Limits::quiet_NaN(), Limits::signaling_NaN()}) {
     EXPECT_TRUE(RoundsToNearest<TypeParam>(f));
     EXPECT_TRUE(RoundsToNearest<TypeParam>(-f));
   }
-  // A NaN whose payload is only in the discarded bits.
+  // The payload of this NaN is only in the discarded bits.
   EXPECT_TRUE(std::isnan(float{TypeParam(internal::BitsToFloat(0x7f800001))}));
   EXPECT_TRUE(std::isnan(float{TypeParam(internal::BitsToFloat(0xff800001))}));
 }
 
-TYPED_TEST(Float16Test, LimitsAreThoseOfTheFormat) {
+TYPED_TEST(Float16Test, LimitsMatchTheFormat) {
   using Limits = std::numeric_limits<TypeParam>;
   constexpr Format format = FormatOf<TypeParam>();
   EXPECT_EQ(float{Limits::max()}, format.max);

@@ -23,7 +23,7 @@ using ::gradflow::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// Returns the attribute of `spec` as printed by OpDefSignature.
+// Returns the attribute of `spec` in the form that OpDefSignature prints.
 std::string AttrText(const std::string& spec) {
   const std::string text = OpDefSignature(Finalized(OpDefBuilder("Op").Attr(spec)));
   return std::string(absl::StripSuffix(absl::StripPrefix(text, "Op() -> () { "), " }"));
@@ -78,7 +78,8 @@ TEST(OpDefBuilder, ReadsAndWritesEverySignature) {
   int rows = 0;
   for (std::string row; std::getline(file, row);) {
     if (row.empty() || row[0] == '#') continue;
-    // The row prints a default that is a tensor; a builder reads the text format of a TensorProto.
+    // Skips tensor defaults. The row prints the tensor, but a builder reads the text format of a
+    // TensorProto.
     if (absl::StrContains(row, ": tensor = ")) continue;
     SCOPED_TRACE(row);
     ++rows;
@@ -379,7 +380,7 @@ TEST(OpDefBuilder, ValidatesTheDefinition) {
                              HasSubstr("default of attribute a must be at least 2, but is 1"))));
 }
 
-// Parsing of arbitrary specs terminates, with a definition or an error.
+// Parsing arbitrary specs ends with a definition or an error.
 TEST(OpDefBuilder, SurvivesDamagedSpecs) {
   const std::string specs[] = {"T: list({float, 'a\\'b'}) >= 3 = [{ dim { size: 2 } }, DT_FLOAT]",
                                "name: Ref(N * T) = \"x\\\"", "s: {'\\x', \"\\777\"} = '\\"};

@@ -124,7 +124,7 @@ TEST(ValidateOpDef, NamesInconsistencies) {
       {"attr { name: 'a' type: 'float' has_minimum: true }",
        "attribute a has a minimum, which float cannot have"},
       {"attr { name: 'a' type: 'list(int)' has_minimum: true minimum: -1 }",
-       "negative minimum of its length, -1"},
+       "negative minimum length, -1"},
       {"attr { name: 'a' type: 'int' allowed_values { list { i: 1 } } }",
        "attribute a has allowed values, which int cannot have"},
       {"attr { name: 'a' type: 'type' allowed_values { list { s: 'x' } } }",
@@ -145,6 +145,30 @@ TEST(ValidateOpDef, NamesInconsistencies) {
     EXPECT_THAT(ValidateOpDef(op_def),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(c.text)))
         << c.op_def;
+  }
+}
+
+TEST(ValidateFunctionSignature, AllowsWhatFunctionsHave) {
+  OpDef signature = FromText<OpDef>(R"pb(
+    name: "while_body_1/x-y"
+    input_arg { name: "x" type: DT_FLOAT number_attr: "N" }
+    input_arg { name: "Layer_1/conv-2.weights" type: DT_FLOAT }
+    output_arg { name: "x" type: DT_FLOAT }
+    attr { name: "N" type: "int" }
+  )pb");
+  GRADFLOW_EXPECT_OK(ValidateFunctionSignature(signature));
+  EXPECT_FALSE(ValidateOpDef(signature).ok());
+  signature.mutable_output_arg(0)->set_name("N");
+  signature.mutable_input_arg(0)->set_number_attr("M");
+  EXPECT_THAT(ValidateFunctionSignature(signature),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "input x refers to 'M', which is not an attribute"));
+  signature.mutable_input_arg(0)->set_number_attr("N");
+  for (const char* name : {"", "/x", "x y", "x:0"}) {
+    signature.mutable_input_arg(1)->set_name(name);
+    EXPECT_THAT(ValidateFunctionSignature(signature),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         absl::StrCat("the name of input '", name, "' is not valid for a node")));
   }
 }
 
@@ -202,7 +226,7 @@ TEST(ValidateNodeDef, AcceptsNodesOfTheDefinition) {
 TEST(ValidateNodeDef, NamesTheAttributeExpectedAndFound) {
   const struct {
     const char* attr;
-    // If empty, the attribute is removed.
+    // If this is empty, the attribute is removed.
     const char* value;
     const char* text;
   } cases[] = {
@@ -237,7 +261,7 @@ TEST(ValidateNodeDef, NamesTheAttributeExpectedAndFound) {
       (*node.mutable_attr())[c.attr] = FromText<AttrValue>(c.value);
     }
     absl::Status status = ValidateNodeDef(node, TestOp());
-    // Errors of outputs are found when their types are computed.
+    // Errors of output types are found when the types are computed.
     DataTypeVector inputs, outputs;
     if (status.ok()) status = InOutTypesForNode(node, TestOp(), &inputs, &outputs);
     EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(c.text)))
@@ -302,11 +326,12 @@ TEST(InOutTypesForNode, RefusesLengthsBeyondAnyNode) {
   }
   NodeDef node;
   AddNodeAttr("N", 1 << 20, &node);
-  EXPECT_THAT(InOutTypesForNode(node, op_def, &inputs, &outputs),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("but b goes beyond")));
+  EXPECT_THAT(
+      InOutTypesForNode(node, op_def, &inputs, &outputs),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("but argument b exceeds this")));
 }
 
-TEST(InOutTypesForNode, SaysWhichAttributeIsMissing) {
+TEST(InOutTypesForNode, ReportsTheMissingAttribute) {
   NodeDef node = TestNode();
   node.mutable_attr()->erase("Ts");
   DataTypeVector inputs, outputs;
@@ -362,7 +387,7 @@ TEST(NearNames, FindsTheNearestFirst) {
   EXPECT_THAT(NearNames("x", {"X", "y", ""}), ElementsAre("X"));
 }
 
-// The full dynamic program, which NearNames computes within a band.
+// The full dynamic program. NearNames computes only a band of it.
 int EditDistance(const std::string& a, const std::string& b) {
   std::vector<std::vector<int>> cost(a.size() + 1, std::vector<int>(b.size() + 1));
   for (size_t i = 0; i <= a.size(); ++i) {

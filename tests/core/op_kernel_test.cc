@@ -17,7 +17,7 @@ using ::gradflow::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// A context with its own inputs and two outputs, float and int32.
+// A context with given inputs and two outputs, float and int32.
 class KernelContextTest : public ::testing::Test {
  protected:
   KernelContext Context(std::vector<Tensor> inputs) {
@@ -48,7 +48,7 @@ TEST_F(KernelContextTest, ReportsShortMemory) {
   EXPECT_THAT(ctx.AllocateOutput(0, {-1}, &out), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
-TEST_F(KernelContextTest, ForwardsAnInputThatNoOneElseHolds) {
+TEST_F(KernelContextTest, ForwardsAnInputWithoutOtherHolders) {
   KernelContext ctx = Context({Tensor(DT_FLOAT, {4})});
   const void* data = inputs_[0].raw_data();
   Tensor* out = nullptr;
@@ -117,7 +117,7 @@ TEST_F(KernelContextTest, CopiesNoMoreIntegersThanAShapeHasDimensions) {
                                          "v must have at most 254 elements, but has 255"));
 }
 
-// Counts what is charged for the characters of strings.
+// Counts the bytes that are charged for the characters of strings.
 class CountingAllocator final : public Allocator {
  public:
   void* Allocate(size_t bytes) override { return SystemAllocator()->Allocate(bytes); }
@@ -134,7 +134,7 @@ class CountingAllocator final : public Allocator {
   size_t limit = 1'000'000;
 };
 
-TEST_F(KernelContextTest, ChargesStringsAsLongAsTheLongest) {
+TEST_F(KernelContextTest, ChargesStringsByTheLongestInput) {
   const auto allocator = std::make_shared<CountingAllocator>();
   const std::shared_ptr<Allocator> base = allocator;
   run_.allocator = &base;
@@ -145,7 +145,7 @@ TEST_F(KernelContextTest, ChargesStringsAsLongAsTheLongest) {
   Tensor* out = nullptr;
   ASSERT_THAT(ctx.AllocateOutput(0, {100}, &out), IsOk());
   EXPECT_EQ(allocator->reserved, 500u);
-  // The kernel knows better.
+  // The kernel states the expected length itself.
   ctx.ExpectStringBytes(20);
   ASSERT_THAT(ctx.AllocateOutput(0, {100}, &out), IsOk());
   EXPECT_EQ(allocator->reserved, 20u);
@@ -156,7 +156,7 @@ TEST_F(KernelContextTest, ChargesStringsAsLongAsTheLongest) {
                        HasSubstr("out of memory for the 5000000 characters")));
 }
 
-TEST_F(KernelContextTest, ExpectsStringsOfTheNextOutputOnly) {
+TEST_F(KernelContextTest, StringExpectationAppliesOnlyToTheNextOutput) {
   const auto allocator = std::make_shared<CountingAllocator>();
   const std::shared_ptr<Allocator> base = allocator;
   run_.allocator = &base;
@@ -169,7 +169,7 @@ TEST_F(KernelContextTest, ExpectsStringsOfTheNextOutputOnly) {
   EXPECT_EQ(allocator->reserved, 6u);
 }
 
-TEST(KernelContextDeathTest, SaysWhichIndexIsOutOfRange) {
+TEST(KernelContextDeathTest, ReportsTheIndexOutOfRange) {
   ::testing::FLAGS_gtest_death_test_style = ::gradflow::testing::kDeathTestStyle;
   const RunContext run;
   KernelContext ctx({}, {}, {}, run);

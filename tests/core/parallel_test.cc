@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "gradflow/core/run_stop.h"
+#include "gradflow/core/stop_token.h"
 
 namespace gradflow {
 namespace {
@@ -63,7 +63,7 @@ TEST(ParallelFor, RunsInOrderOnTheCallingThreadIfThereIsOne) {
   EXPECT_EQ(begins, (std::vector<int64_t>{0, 2, 4}));
 }
 
-TEST(ParallelFor, Nests) {
+TEST(ParallelFor, SupportsNestedLoops) {
   std::atomic<int64_t> sum = 0;
   tbb::task_arena(4).execute([&] {
     ParallelFor(RunContext(), 100, 1, [&](int64_t outer, int64_t) {
@@ -74,7 +74,7 @@ TEST(ParallelFor, Nests) {
   EXPECT_EQ(sum, 100 * 4950);
 }
 
-RunContext RunOf(RunStop* stop, int max_loop_threads = 0, LoopArena* arena = nullptr) {
+RunContext RunOf(StopToken* stop, int max_loop_threads = 0, LoopArena* arena = nullptr) {
   RunContext run;
   run.stop = stop;
   run.max_loop_threads = max_loop_threads;
@@ -82,7 +82,7 @@ RunContext RunOf(RunStop* stop, int max_loop_threads = 0, LoopArena* arena = nul
   return run;
 }
 
-// A loop of `blocks` blocks in an arena of its own.
+// Runs a loop of `blocks` blocks in a new arena.
 void Loop(int threads, const RunContext& run, int64_t blocks,
           absl::FunctionRef<void(int64_t block)> fn) {
   tbb::task_arena(threads).execute(
@@ -91,13 +91,13 @@ void Loop(int threads, const RunContext& run, int64_t blocks,
 
 TEST(ParallelFor, SkipsBlocksOnceTheRunIsStopped) {
   for (const int threads : {1, 2, 8}) {
-    RunStop stop;
+    StopToken stop;
     std::atomic<int64_t> blocks = 0;
     Loop(threads, RunOf(&stop), int64_t{1} << 40, [&](int64_t) {
       if (++blocks == 1000) stop.Stop();
     });
     EXPECT_GE(blocks, 1000);
-    // Later loops, even of one block, are skipped, too.
+    // Later loops are also skipped, even loops of one block.
     const int64_t before = blocks;
     Loop(threads, RunOf(&stop), 1, [&](int64_t) { ++blocks; });
     Loop(threads, RunOf(&stop), 10, [&](int64_t) { ++blocks; });
@@ -107,14 +107,14 @@ TEST(ParallelFor, SkipsBlocksOnceTheRunIsStopped) {
 
 TEST(ParallelFor, StopsInnerLoopsAtADeadline) {
   for (const int threads : {1, 2, 8}) {
-    RunStop stop(nullptr, nullptr, RunStop::Clock::now() + std::chrono::milliseconds(1));
+    StopToken stop(nullptr, nullptr, StopToken::Clock::now() + std::chrono::milliseconds(1));
     Loop(threads, RunOf(&stop), 2,
          [&](int64_t) { ParallelFor(RunOf(&stop), INT64_MAX, 1, [](int64_t, int64_t) {}); });
     EXPECT_TRUE(stop.IsStopped());
   }
 }
 
-TEST(ParallelFor, UsesNoMoreThreadsThanItMay) {
+TEST(ParallelFor, RespectsTheThreadLimit) {
   for (const int max_threads : {1, 2, 3}) {
     std::mutex mutex;
     std::set<std::thread::id> threads;
@@ -132,7 +132,7 @@ TEST(ParallelFor, UsesNoMoreThreadsThanItMay) {
   }
 }
 
-// oneTBB has no more threads than processors unless it is told to.
+// The test allows more threads than processors, which oneTBB does not by default.
 TEST(ParallelFor, NestedLoopsUseNoMoreThreadsThanTheOuterOne) {
   const tbb::global_control control(tbb::global_control::max_allowed_parallelism, 8);
   for (const int max_threads : {2, 3}) {
@@ -146,7 +146,7 @@ TEST(ParallelFor, NestedLoopsUseNoMoreThreadsThanTheOuterOne) {
         const int now = ++at_once;
         for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {
         }
-        // Long enough for other threads to take blocks, if they may.
+        // Waits, so that other threads could take blocks.
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
         --at_once;
         const std::lock_guard<std::mutex> lock(mutex);
@@ -158,7 +158,7 @@ TEST(ParallelFor, NestedLoopsUseNoMoreThreadsThanTheOuterOne) {
   }
 }
 
-// An arena of four threads, or a full one.
+// An arena with four threads, or an arena without free threads.
 class TestArena final : public LoopArena {
  public:
   explicit TestArena(bool has_room) : has_room_(has_room) {}
@@ -206,7 +206,7 @@ TEST(ParallelFor, RunsInOrderOnTheCallingThreadIfItsArenaHasNoRoom) {
 TEST(RunContext, ShouldStopAsksForItsRun) {
   EXPECT_FALSE(RunContext().ShouldStop());
   CancelFlag cancelled;
-  RunStop stop(&cancelled);
+  StopToken stop(&cancelled);
   const RunContext run = RunOf(&stop);
   EXPECT_FALSE(run.ShouldStop());
   cancelled.Raise();

@@ -32,7 +32,7 @@ NodeDef ToyNode(DataType dtype, absl::string_view device = "", absl::string_view
   return node;
 }
 
-TEST(Registry, FindsWhatWasRegistered) {
+TEST(Registry, FindsRegisteredOpsAndKernels) {
   Registry registry;
   RegisterToy(registry);
   ASSERT_THAT(registry.status(), IsOk());
@@ -42,6 +42,15 @@ TEST(Registry, FindsWhatWasRegistered) {
   EXPECT_EQ(op->shape_fn(), &UnchangedShape);
   EXPECT_EQ(registry.FindOp("toy"), nullptr);
   EXPECT_EQ(registry.Ops().size(), 1u);
+}
+
+TEST(Registry, KeepsHowAnOpCalls) {
+  Registry registry;
+  RegisterToy(registry);
+  registry.Op("Call").Attr("f: func").Functional(FunctionalOp::kCall);
+  ASSERT_THAT(registry.status(), IsOk());
+  EXPECT_EQ(registry.FindOp("Toy")->functional(), FunctionalOp::kNone);
+  EXPECT_EQ(registry.FindOp("Call")->functional(), FunctionalOp::kCall);
 }
 
 TEST(Registry, KeepsTheDeprecation) {
@@ -63,7 +72,7 @@ TEST(Registry, SuggestsNearNames) {
               StatusIs(absl::StatusCode::kNotFound, "op 'Convolution' is not registered"));
 }
 
-TEST(Registry, SaysHowToAddAnOpThatTheBuildLeavesOut) {
+TEST(Registry, ErrorExplainsHowToAddAnOmittedOp) {
   static constexpr const char* kLeftOut[] = {"Erf", "Toy"};
   Registry registry;
   RegisterToy(registry);
@@ -182,7 +191,7 @@ TEST(Registry, RegistersAllOrNothing) {
   Registry registry;
   RegisterToy(registry);
   const auto add = [](Registry& additions) {
-    // Additions may refer to existing ops.
+    // Additional registrations may refer to existing ops.
     additions.Kernel("Toy", MakeFunctionKernel<Nothing>);
     additions.Op("Other").Input("x: float").Output("y: float").Shape(UnchangedShape);
     additions.Kernel("Other", MakeFunctionKernel<Nothing>);

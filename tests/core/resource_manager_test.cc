@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "gradflow/core/parallel.h"
-#include "gradflow/core/run_stop.h"
 #include "gradflow/core/status.h"
+#include "gradflow/core/stop_token.h"
 #include "gradflow/testing/status_matchers.h"
 
 namespace gradflow {
@@ -71,14 +71,14 @@ class Curious : public Text {
   ResourceManager& manager_;
 };
 
-TEST(ResourceManager, MayBeUsedByAResourceThatItHasNoPlaceFor) {
+TEST(ResourceManager, MayBeUsedByARejectedResource) {
   ResourceManager manager;
   ASSERT_THAT(manager.Create("", "n", std::make_shared<Text>()), IsOk());
   EXPECT_THAT(manager.Create("", "n", std::make_shared<Curious>(&manager)),
               StatusIs(StatusCode::kAlreadyExists));
 }
 
-TEST(ResourceManager, TakesNoneAfterClose) {
+TEST(ResourceManager, TakesNoResourceAfterClose) {
   ResourceManager manager;
   ASSERT_THAT(manager.Create("", "a", std::make_shared<Number>(1)), IsOk());
   manager.Close();
@@ -90,7 +90,7 @@ TEST(ResourceManager, TakesNoneAfterClose) {
   EXPECT_EQ(manager.DebugString(), "");
 }
 
-TEST(ResourceManager, FindsWhatHasBeenCreatedByContainerAndName) {
+TEST(ResourceManager, FindsResourcesByContainerAndName) {
   ResourceManager manager;
   GRADFLOW_ASSERT_OK(manager.Create("", "a", std::make_shared<Number>(1)));
   GRADFLOW_ASSERT_OK(manager.Create("c", "a", std::make_shared<Number>(2)));
@@ -192,7 +192,7 @@ TEST(ResourceManager, MakersMayUseIt) {
   EXPECT_EQ(manager.DebugString(), "resource 'b': number 1\nresource 'c': number 2\n");
 }
 
-TEST(ResourceManager, OthersNeedNotWaitForAMaker) {
+TEST(ResourceManager, DoesNotBlockOthersDuringCreation) {
   ResourceManager manager;
   std::atomic<bool> begun = false;
   std::atomic<bool> others_done = false;
@@ -215,7 +215,7 @@ TEST(ResourceManager, OthersNeedNotWaitForAMaker) {
   EXPECT_THAT(manager.Lookup<Number>("c", "slow"), IsOk());
 }
 
-// The first make() fails while another thread waits, which then creates the resource.
+// The first make() fails while another thread waits. That thread then creates the resource.
 TEST(ResourceManager, WaitersRetryWhenCreationFails) {
   ResourceManager manager;
   std::atomic<int> asked = 0;
@@ -279,12 +279,12 @@ TEST(ResourceManager, RefusesMakersThatWaitForEachOther) {
   EXPECT_EQ(refused, 1);
 }
 
-// Its loops skip blocks, so it may be incomplete.
+// The loops of a stopped run skip blocks, so the resource may be incomplete.
 TEST(ResourceManager, DropsResourcesOfAStoppedRun) {
   ResourceManager manager;
   const auto make = [] { return std::make_shared<Number>(1); };
   {
-    RunStop stop(nullptr, nullptr, RunStop::Clock::time_point::max());
+    StopToken stop(nullptr, nullptr, StopToken::Clock::time_point::max());
     stop.Stop();
     EXPECT_THAT(manager.LookupOrCreate<Number>("c", "x", make, &stop),
                 StatusIs(absl::StatusCode::kCancelled));

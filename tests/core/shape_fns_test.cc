@@ -48,12 +48,12 @@ TEST(BroadcastShapes, RejectsIncompatibleShapes) {
                        "shapes [2,3] and [2] cannot be broadcast together"));
   EXPECT_THAT(BroadcastShapes(TensorShape({0}), TensorShape({2})),
               StatusIs(absl::StatusCode::kInvalidArgument));
-  // The product overflows although those of the operands do not.
+  // The product of the broadcast sizes overflows, although each operand is small enough.
   EXPECT_THAT(BroadcastShapes(TensorShape({int64_t{1} << 40, 1}), TensorShape({int64_t{1} << 40})),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("more elements")));
 }
 
-TEST(CanBroadcast, AsksForSizesThatFitAndNotForTheirProduct) {
+TEST(CanBroadcast, ComparesSizesButNotTheirProduct) {
   const int64_t large = int64_t{1} << 40;
   EXPECT_TRUE(CanBroadcast({2, 1}, {1, 3}));
   EXPECT_TRUE(CanBroadcast({large, 1}, {large}));
@@ -98,7 +98,7 @@ TEST(ResolveReshape, RejectsIncompatibleShapes) {
   EXPECT_THAT(text({6}, {-1, int64_t{1} << 40, int64_t{1} << 40}), HasSubstr("more elements"));
 }
 
-// Infers the shape of a Reduce node with the given input shape and, if known, axes.
+// Infers the output shape of a Reduce node from the input shape and, if known, the axes.
 absl::StatusOr<std::string> Reduce(const PartialTensorShape& input, const Tensor* axes,
                                    bool keep_dims) {
   OpDef op_def;

@@ -1,4 +1,4 @@
-// Helpers for the tests of core.
+// Helpers for tests of core.
 #ifndef GRADFLOW_TESTS_CORE_SHORTHANDS_H_
 #define GRADFLOW_TESTS_CORE_SHORTHANDS_H_
 
@@ -14,7 +14,7 @@
 
 namespace gradflow::testing {
 
-// Parses a message from `text`. Fails the test if it does not parse.
+// Parses a message from `text`. The test fails if the text is invalid.
 template <typename Proto>
 Proto FromText(const std::string& text) {
   Proto proto;
@@ -22,7 +22,7 @@ Proto FromText(const std::string& text) {
   return proto;
 }
 
-// Returns the definition of `builder`. Fails the test on error.
+// Returns the definition that `builder` makes. The test fails on errors.
 inline OpDef Finalized(const OpDefBuilder& builder) {
   OpDef op_def;
   GRADFLOW_EXPECT_OK(builder.Finalize(&op_def));

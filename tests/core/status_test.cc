@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::EndsWith;
 
-TEST(Printable, EscapesWhatATerminalActsOn) {
+TEST(Printable, EscapesControlSequences) {
   const struct {
     const char* text;
     const char* expected;
@@ -23,9 +23,11 @@ TEST(Printable, EscapesWhatATerminalActsOn) {
       {"\x1b[31m\n\t\x7f", "\\x1b[31m\\x0a\\x09\\x7f"},
       // Letters of two, three and four bytes.
       {"\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"},
-      // The control sequence introducer among the C1 controls, and the last of them.
+      // The control sequence introducer, which is a C1 control character, and the last C1 control
+      // character.
       {"\xc2\x9b\xc2\x9f\xc2\xa0", "\\xc2\\x9b\\xc2\\x9f\xc2\xa0"},
-      // Not UTF-8: a lone byte, a cut letter, an overlong '/', a surrogate, beyond Unicode.
+      // Invalid UTF-8: a single byte, a truncated letter, an overlong '/', a surrogate, beyond
+      // Unicode.
       {"\xff\x80", "\\xff\\x80"},
       {"\xe2\x82", "\\xe2\\x82"},
       {"\xe2\x82z", "\\xe2\\x82z"},
@@ -33,7 +35,7 @@ TEST(Printable, EscapesWhatATerminalActsOn) {
       {"\xe0\x80\xaf", "\\xe0\\x80\\xaf"},
       {"\xed\xa0\x80", "\\xed\\xa0\\x80"},
       {"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"},
-      // A mark that turns the direction of text, and a separator of lines.
+      // A character that reverses the direction of text, and a line separator.
       {"\xe2\x80\xae", "\\xe2\\x80\\xae"},
       {"\xe2\x80\xa8", "\\xe2\\x80\\xa8"},
       {"\xe2\x81\xa6", "\\xe2\\x81\\xa6"},
@@ -54,7 +56,7 @@ TEST(Printable, CutsLongText) {
   EXPECT_EQ(errors::Printable("12345", 5), "12345");
   EXPECT_EQ(errors::Printable("123456", 5), "12345...");
   EXPECT_EQ(errors::Printable(std::string(1 << 20, 'x')), std::string(200, 'x') + "...");
-  // Not inside of a letter or an escape.
+  // The cut is not inside a letter or an escape.
   EXPECT_EQ(errors::Printable("12\xe2\x82\xac", 4), "12...");
   EXPECT_EQ(errors::Printable("12\x1b", 5), "12...");
   EXPECT_EQ(errors::Printable("12\x1b", 6), "12\\x1b");

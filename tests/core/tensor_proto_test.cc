@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "gradflow/core/parallel.h"
-#include "gradflow/core/run_stop.h"
+#include "gradflow/core/stop_token.h"
 #include "gradflow/proto/tensor.pb.h"
 #include "gradflow/testing/status_matchers.h"
 #include "tests/core/shorthands.h"
@@ -27,7 +27,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Returns a proto with the given type and dimensions and the fields in `text`.
+// Returns a proto with the given type, dimensions and fields in `text`.
 TensorProto Proto(DataType dtype, const std::vector<int64_t>& dims, const std::string& text = "") {
   TensorProto proto = FromText<TensorProto>(text);
   proto.set_dtype(dtype);
@@ -46,7 +46,7 @@ std::vector<std::string> ValueFields(const TensorProto& proto) {
   return names;
 }
 
-// Three elements of a type, as bytes and as the text of the typed list.
+// Three elements of a type, as bytes and as text of the typed list.
 struct TypedList {
   DataType dtype;
   const char* list;
@@ -54,7 +54,7 @@ struct TypedList {
   std::string bytes;
 };
 
-// Returns each type with its smallest and largest values, or special ones such as NaN.
+// Returns each type with its smallest and largest values, or with special values such as NaN.
 std::vector<TypedList> TypedLists() {
   return {
       {DT_FLOAT, "float_val", "[1.5, -inf, nan]", BytesOf<float>({1.5f, -kInf, kNan})},
@@ -96,7 +96,7 @@ std::vector<TypedList> TypedLists() {
 
 std::string ListText(const TypedList& c) { return std::string(c.list) + ": " + c.values; }
 
-TEST(TensorProto, CasesHaveEveryTypeOfPlainBytes) {
+TEST(TensorProto, CasesCoverEveryPlainType) {
   std::vector<DataType> covered, expected;
   for (const TypedList& c : TypedLists()) covered.push_back(c.dtype);
   for (const DataType dtype : AllDataTypes()) {
@@ -131,7 +131,7 @@ TEST(TensorProto, ReadsContent) {
 TEST(TensorProto, ShortListsRepeatTheirLastElement) {
   for (const TypedList& c : TypedLists()) {
     SCOPED_TRACE(DataTypeString(c.dtype));
-    // Enough rows for several steps of filling, the last of them partial.
+    // The number of rows requires several fill steps, and the last step is partial.
     constexpr int64_t kRows = 5000;
     GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor tensor,
                                   TensorFromProto(Proto(c.dtype, {kRows}, ListText(c))));
@@ -197,7 +197,7 @@ TEST(TensorProto, EqualElementsAreWrittenOnce) {
   }
 }
 
-TEST(TensorProto, OneElementThatDiffersIsKept) {
+TEST(TensorProto, KeepsOneElementThatDiffers) {
   for (const int64_t index : {0, 1, 98, 99}) {
     Tensor tensor(DT_FLOAT, {100});
     tensor.flat<float>().setZero();
@@ -210,7 +210,7 @@ TEST(TensorProto, OneElementThatDiffersIsKept) {
   }
 }
 
-TEST(TensorProto, SlicesAreWrittenAlone) {
+TEST(TensorProto, WritesOnlyTheSlice) {
   Tensor tensor(DT_INT32, {4});
   for (int i = 0; i < 4; ++i) tensor.flat<int32_t>()(i) = i;
   TensorProto proto;
@@ -218,7 +218,7 @@ TEST(TensorProto, SlicesAreWrittenAlone) {
   EXPECT_THAT(proto.int_val(), ElementsAre(1, 2));
 }
 
-TEST(TensorProto, Strings) {
+TEST(TensorProto, RoundTripsStrings) {
   const struct {
     int64_t size;
     std::string values;
@@ -249,7 +249,7 @@ TEST(TensorProto, Strings) {
   }
 }
 
-// The format of TensorFlow's AsProtoTensorContent: all lengths as varints, then all bytes.
+// TensorFlow's AsProtoTensorContent writes all lengths as varints, and then all bytes.
 TEST(TensorProto, ReadsStringsFromContent) {
   const std::string long_string(300, 'x');
   const struct {
@@ -260,7 +260,7 @@ TEST(TensorProto, ReadsStringsFromContent) {
       {{}, std::string("\0", 1), {""}},
       {{3}, std::string("\1\0\3ab\0c", 7), {"a", "", std::string("b\0c", 3)}},
       {{2, 1}, "\xac\2\1" + long_string + "y", {long_string, "y"}},
-      // A length with a non-minimal encoding.
+      // The encoding of the length is longer than necessary.
       {{2}, std::string("\x81\x80\x80\x80\0\2abc", 9), {"a", "bc"}},
   };
   for (const auto& c : cases) {
@@ -302,7 +302,7 @@ TEST(TensorProto, RejectsInvalidProtos) {
       {FromText<TensorProto>(""), "no tensor can have type INVALID"},
       {Proto(DT_FLOAT_REF, {0}), "no tensor can have type float_ref"},
       {Proto(DT_RESOURCE, {}, "resource_handle_val {}"), "no tensor can have type resource"},
-      {Proto(DT_VARIANT, {0}), "no tensor can have type variant"},
+      {Proto(DT_VARIANT_REF, {0}), "no tensor can have type variant_ref"},
       {Proto(static_cast<DataType>(77), {0}), "no tensor can have type DataType(77)"},
       // Shapes.
       {Proto(DT_FLOAT, {2, -1}), "dimension -1 of shape [2,?] is negative"},
@@ -353,7 +353,7 @@ TEST(TensorProto, RejectsInvalidProtos) {
       {Proto(DT_INT64, {1}, "int64_val: 1 int_val: 1"), "in int64_val, but found 1 in int_val"},
       {Proto(DT_FLOAT, {1}, "variant_val {}"), "but found 1 in variant_val"},
       {Proto(DT_FLOAT, {1}, "tensor_content: 'abcd' int_val: 1"), "but found 1 in int_val"},
-      // Values that do not fit.
+      // The values do not fit the type.
       {Proto(DT_UINT8, {3}, "int_val: [1, 300]"),
        "value 300 at index 1 of int_val does not fit type uint8, whose range is [0, 255]"},
       {Proto(DT_UINT8, {1}, "int_val: -1"), "value -1 at index 0"},
@@ -384,12 +384,12 @@ class NoMemory final : public Allocator {
   void Deallocate(void*, size_t) override {}
 };
 
-TEST(TensorProto, MemoryThatIsNotThere) {
+TEST(TensorProto, ReportsMissingMemory) {
   const TensorProto small = Proto(DT_FLOAT, {2});
   EXPECT_THAT(
       TensorFromProto(small, std::make_shared<NoMemory>()),
       StatusIs(absl::StatusCode::kResourceExhausted, AllOf(HasSubstr("float"), HasSubstr("[2]"))));
-  // Valid protos of a few bytes whose tensors exceed any memory.
+  // Valid protos of a few bytes, whose tensors exceed any memory.
   for (const DataType dtype : {DT_FLOAT, DT_STRING, DT_COMPLEX128}) {
     const TensorProto huge = Proto(dtype, {int64_t{1} << 62});
     EXPECT_THAT(ValidateTensorProto(huge), IsOk());
@@ -399,7 +399,7 @@ TEST(TensorProto, MemoryThatIsNotThere) {
   }
 }
 
-// Allocates elements, and charges at most 1 MiB of characters.
+// Allocates elements, but only allows 1 MiB of characters.
 class FewCharacters final : public Allocator {
  public:
   void* Allocate(size_t bytes) override { return SystemAllocator()->Allocate(bytes); }
@@ -436,9 +436,9 @@ TEST(TensorProto, CountsTheCharactersOfStrings) {
   EXPECT_EQ(allocator->reserved, 0);
 }
 
-// Filling with a repeated value stops early.
+// Repeating a value stops early.
 TEST(TensorProto, MakesNoTensorInARunThatIsStopped) {
-  RunStop stop;
+  StopToken stop;
   for (const DataType dtype : {DT_FLOAT, DT_STRING}) {
     TensorProto proto = Proto(dtype, {100000});
     if (dtype == DT_FLOAT) proto.add_float_val(1);
@@ -450,7 +450,7 @@ TEST(TensorProto, MakesNoTensorInARunThatIsStopped) {
               StatusIs(absl::StatusCode::kCancelled, "the run has been stopped"));
 }
 
-TEST(TensorProto, FromProtoTakesTheTensor) {
+TEST(TensorProto, FromProtoReadsTheTensor) {
   Tensor tensor;
   EXPECT_TRUE(tensor.FromProto(Proto(DT_INT16, {2}, "int_val: [1, -1]")));
   EXPECT_THAT(tensor.span<int16_t>(), ElementsAre(1, -1));

@@ -29,7 +29,7 @@ TensorShapeProto Proto(const std::vector<int64_t>& dims, bool unknown_rank = fal
   return proto;
 }
 
-// clang needs an initializer where the default constructor is defaulted.
+// clang requires an initializer for constants of a class whose default constructor is defaulted.
 TEST(TensorShape, ConstantsNeedNoInitializer) {
   const TensorShape scalar;
   EXPECT_EQ(scalar.dims(), 0);
@@ -130,7 +130,7 @@ TEST(TensorShape, ChangesDimensions) {
   EXPECT_EQ(shape.num_elements(), 60);
 }
 
-TEST(TensorShape, AChangeThatMakesNoShapeLastsForGood) {
+TEST(TensorShape, StaysInvalidAfterAnInvalidChange) {
   const struct {
     const char* what;
     void (*change)(TensorShape* shape);
@@ -183,7 +183,7 @@ TEST(TensorShape, ProtoOfUnknownRankIsRefused) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("rank is unknown")));
 }
 
-TEST(PartialTensorShape, ReportsWhatIsKnown) {
+TEST(PartialTensorShape, ReportsKnownDimensions) {
   const struct {
     PartialTensorShape shape;
     int dims;
@@ -287,7 +287,7 @@ TEST(PartialTensorShape, RejectsInvalidShapes) {
   EXPECT_THAT(PartialTensorShape::Make({kBig, kBig, 0, -1}), IsOk());
 }
 
-// A file of a few kilobytes can ask for a million shapes of 254 dimensions.
+// A small file can contain many shapes of 254 dimensions.
 TEST(TensorShape, CopiesOfManyDimensionsShareThem) {
   const TensorShape few({1, 2, 3, 4});
   EXPECT_EQ(PartialTensorShape(few).HeapBytes(), 0u);
@@ -302,7 +302,7 @@ TEST(TensorShape, CopiesOfManyDimensionsShareThem) {
   EXPECT_EQ(many.num_elements(), 7);
   EXPECT_EQ(copy.dim_size(253), 1);
   EXPECT_EQ(partial.dim_size(253), 1);
-  // Not shared any more, and changed in place.
+  // The dimensions are no longer shared, so they are changed in place.
   const int64_t* const data = many.dim_sizes().data();
   many.set_dim(0, 2);
   EXPECT_EQ(many.dim_sizes().data(), data);
@@ -322,7 +322,7 @@ TEST(TensorShape, CopiesOfManyDimensionsShareThem) {
   EXPECT_EQ(unknown.dim_size(4), -1);
 }
 
-TEST(TensorShape, AShapeOfManyDimensionsCanBeMovedFrom) {
+TEST(TensorShape, ShapeOfManyDimensionsCanBeMovedFrom) {
   for (const int rank : {0, 3, 4, 5, 254}) {
     TensorShape shape(DimVector(rank, 2 - rank % 2));
     shape = TensorShape(DimVector(rank, 1));
@@ -339,7 +339,7 @@ TEST(TensorShape, StaysInvalidWhenShapesAreAppended) {
   shape.AppendShape(invalid);
   EXPECT_FALSE(shape.IsValid());
   EXPECT_EQ(shape.num_elements(), 0);
-  // Invalid, although all its dimensions are those of a valid shape.
+  // The shape is invalid, although its dimensions equal the dimensions of a valid shape.
   TensorShape restored({-1});
   restored.set_dim(0, 1);
   ASSERT_FALSE(restored.IsValid());
@@ -349,7 +349,7 @@ TEST(TensorShape, StaysInvalidWhenShapesAreAppended) {
   EXPECT_EQ(target.num_elements(), 0);
 }
 
-TEST(TensorShapeDeathTest, SaysWhichIndexIsOutOfRange) {
+TEST(TensorShapeDeathTest, ReportsTheIndexOutOfRange) {
   ::testing::FLAGS_gtest_death_test_style = ::gradflow::testing::kDeathTestStyle;
   const TensorShape shape({2, 3});
   EXPECT_DEATH(shape.dim_size(7),
@@ -360,7 +360,8 @@ TEST(TensorShapeDeathTest, SaysWhichIndexIsOutOfRange) {
   EXPECT_DEATH(PartialTensorShape({2}).set_dim(1, 0), "PartialTensorShape::set_dim\\(1\\)");
 }
 
-// The members for programs written for TensorFlow. A failing function leaves the shape as it was.
+// Tests the members for programs written for TensorFlow. A function that fails does not change the
+// shape.
 TEST(TensorShapeInterface, ChangesDimensionsOrReturnsAnError) {
   TensorShape shape({2, 3, 4});
   EXPECT_THAT(shape.AddDimWithStatus(5), IsOk());
@@ -375,7 +376,7 @@ TEST(TensorShapeInterface, ChangesDimensionsOrReturnsAnError) {
   EXPECT_EQ(shape, TensorShape({1, 7, 8, 9, 6}));
   EXPECT_THAT(shape.RemoveDimRangeWithStatus(1, 3), IsOk());
   EXPECT_EQ(shape, TensorShape({1, 9, 6}));
-  // -1 is the end.
+  // -1 means the end.
   EXPECT_THAT(shape.RemoveDimRangeWithStatus(-3, -1), IsOk());
   EXPECT_THAT(shape.RemoveDimRangeWithStatus(1, 0), IsOk());
   EXPECT_EQ(shape, TensorShape({1}));
@@ -440,7 +441,7 @@ TEST(TensorShapeInterface, ChangesPartialShapes) {
   EXPECT_EQ(result, PartialTensorShape({2, 3, 4}));
   EXPECT_THAT(shape.MergeWith(result, &shape), StatusIs(absl::StatusCode::kInternal));
 
-  // A shape of unknown rank stays one.
+  // A shape of unknown rank keeps its unknown rank.
   PartialTensorShape unknown;
   EXPECT_THAT(unknown.AppendShapeWithStatus({2, 3}), IsOk());
   EXPECT_EQ(unknown, PartialTensorShape());
@@ -491,7 +492,7 @@ TEST(TensorShapeInterface, IteratesOverDimensions) {
   EXPECT_THAT(sizes, ElementsAre(2, 3, -1, 4));
 }
 
-TEST(TensorShapeInterface, PartialShapesChangeAsFullOnesDo) {
+TEST(TensorShapeInterface, PartialShapesChangeLikeFullShapes) {
   PartialTensorShape shape({2, -1});
   shape.InsertDim(1, 5);
   EXPECT_EQ(shape, PartialTensorShape({2, 5, -1}));

@@ -96,7 +96,7 @@ TEST(Tensor, ElementsOfEveryTypeAreAligned) {
   });
 }
 
-TEST(Tensor, Scalars) {
+TEST(Tensor, HoldsScalars) {
   EXPECT_EQ(Tensor(2.5f).scalar<float>()(), 2.5f);
   EXPECT_EQ(Tensor(int64_t{7}).dtype(), DT_INT64);
   EXPECT_EQ(Tensor(true).scalar<bool>()(), true);
@@ -123,13 +123,13 @@ TEST(Tensor, EmptyTensorsAreInitialized) {
   }
 }
 
-TEST(Tensor, TypesAndShapesThatNoTensorHas) {
+TEST(Tensor, RejectsInvalidTypesAndShapes) {
   const struct {
     DataType dtype;
     TensorShape shape;
     const char* text;
   } cases[] = {
-      {DT_VARIANT, {0}, "no tensor can have type variant"},
+      {DT_VARIANT_REF, {0}, "no tensor can have type variant_ref"},
       {DT_FLOAT_REF, {0}, "no tensor can have type float_ref"},
       {DT_INVALID, {}, "no tensor can have type INVALID"},
       {static_cast<DataType>(77), {0}, "no tensor can have type DataType(77)"},
@@ -151,14 +151,14 @@ TEST(Tensor, TypesAndShapesThatNoTensorHas) {
   }
 }
 
-TEST(Tensor, MemoryThatIsNotThere) {
+TEST(Tensor, ReportsMissingMemory) {
   const auto allocator = std::make_shared<LimitedAllocator>(4096);
   EXPECT_THAT(Tensor::Allocate(allocator, DT_FLOAT, {1024}),
               StatusIs(absl::StatusCode::kResourceExhausted,
                        AllOf(HasSubstr("type float"), HasSubstr("shape [1024]"))));
   EXPECT_FALSE(Tensor(allocator, DT_FLOAT, {1024}).IsInitialized());
   EXPECT_EQ(allocator->used(), 0u);
-  // Sizes that exceed int64, or the address space.
+  // The sizes exceed int64 or the address space.
   for (const DataType dtype : {DT_FLOAT, DT_STRING, DT_COMPLEX128}) {
     const TensorShape shape({std::numeric_limits<int64_t>::max() / 2});
     EXPECT_THAT(Tensor::Allocate(dtype, shape), StatusIs(absl::StatusCode::kResourceExhausted));
@@ -178,7 +178,7 @@ TEST(Tensor, LastHandleFreesTheMemory) {
     slice = Tensor();
     EXPECT_EQ(raw->used(), 0u);
   }
-  // The allocator lives as long as its memory.
+  // The tensor keeps the allocator alive.
   const Tensor tensor(allocator, DT_INT32, {10});
   allocator.reset();
   EXPECT_GT(raw->used(), 0u);
@@ -387,7 +387,7 @@ TEST(TensorViews, KeepDimensionsInTheMiddle) {
   }
 }
 
-TEST(TensorViews, BitCasts) {
+TEST(TensorViews, CastBits) {
   Tensor tensor(DT_FLOAT, {2, 3});
   tensor.flat<float>().setConstant(1);
   const Tensor& constant = tensor;
@@ -401,19 +401,19 @@ TEST(TensorViews, BitCasts) {
   EXPECT_EQ(bytes(1, 2, 3), 0x40);
   EXPECT_EQ((tensor.bit_casted_shaped<int64_t, 1>({3})(0)), 0x3f8000003f800000);
 
-  // The sizes differ, the rank differs, a size is negative, a type is not plain bytes.
+  // The size differs, the rank differs, a size is negative, or a type is not plain bytes.
   EXPECT_EQ((tensor.bit_casted_tensor<double, 2>().data()), nullptr);
   EXPECT_EQ((tensor.bit_casted_tensor<int32_t, 1>().data()), nullptr);
   EXPECT_EQ((tensor.bit_casted_shaped<int32_t, 2>({-2, -3}).data()), nullptr);
   EXPECT_EQ((tensor.bit_casted_shaped<tstring, 1>({1}).data()), nullptr);
   Tensor text(DT_STRING, {1});
   EXPECT_EQ((text.bit_casted_shaped<int32_t, 1>({8}).data()), nullptr);
-  // A view of no elements.
+  // The view has no elements.
   Tensor empty(DT_FLOAT, {0});
   EXPECT_EQ((empty.bit_casted_tensor<int32_t, 1>().size()), 0);
 }
 
-TEST(TensorViews, MismatchIsEmpty) {
+TEST(TensorViews, AreEmptyForMismatches) {
   Tensor tensor = Iota({2, 3});
   const Tensor& constant = tensor;
   const auto expect_empty = [](const auto& view) {
@@ -423,7 +423,7 @@ TEST(TensorViews, MismatchIsEmpty) {
   };
   expect_empty(tensor.matrix<float>());  // another type
   expect_empty(constant.flat<int64_t>());
-  expect_empty(tensor.flat<qint32>());  // of the same width
+  expect_empty(tensor.flat<qint32>());  // another type of the same width
   expect_empty(tensor.vec<int32_t>());  // another rank
   expect_empty(constant.tensor<int32_t, 3>());
   expect_empty(tensor.scalar<int32_t>());  // another number of elements
@@ -432,7 +432,7 @@ TEST(TensorViews, MismatchIsEmpty) {
   expect_empty(tensor.shaped<int32_t, 2>({-2, -3}));
   expect_empty(constant.shaped<int32_t, 2>({6}));
   EXPECT_TRUE(constant.span<float>().empty());
-  // Accessing it does not access memory of the tensor.
+  // Writes through a mismatched view do not change the tensor.
   tensor.matrix<float>()(1, 2) = 7;
   tensor.scalar<int32_t>()() = 7;
   tensor.vec<int32_t>()[5] = 7;
@@ -441,7 +441,7 @@ TEST(TensorViews, MismatchIsEmpty) {
   EXPECT_THAT(Ints(tensor), ElementsAre(0, 1, 2, 3, 4, 5));
 }
 
-TEST(TensorViews, SpansAndFills) {
+TEST(TensorViews, HaveSpansAndFill) {
   Tensor tensor(DT_FLOAT, {2, 2});
   tensor.flat<float>().setConstant(1.5f);
   EXPECT_THAT(tensor.span<float>(), ElementsAre(1.5f, 1.5f, 1.5f, 1.5f));
@@ -480,7 +480,7 @@ TEST(TensorSlice, SharesRows) {
   }
 }
 
-TEST(TensorSlice, OfSlicesAndScalarsAndEmptyTensors) {
+TEST(TensorSlice, TakesSlicesScalarsAndEmptyTensors) {
   const Tensor slice = Iota({4, 2}).Slice(1, 4).Slice(1, 2);
   EXPECT_THAT(Ints(slice), ElementsAre(4, 5));
   EXPECT_FALSE(slice.IsAligned());
@@ -547,7 +547,7 @@ TEST(TensorReshape, ReshapedNamesMismatches) {
                                              "a tensor of shape [2,3] cannot be reshaped to [5]"));
 }
 
-TEST(TensorDeepCopy, HasElementsOfItsOwn) {
+TEST(TensorDeepCopy, SharesNoElements) {
   const Tensor tensor = Iota({4, 2});
   GRADFLOW_ASSERT_OK_AND_ASSIGN(Tensor copy, tensor.Slice(1, 3).DeepCopy());
   EXPECT_FALSE(copy.SharesBufferWith(tensor));
@@ -558,13 +558,13 @@ TEST(TensorDeepCopy, HasElementsOfItsOwn) {
   EXPECT_EQ(tensor.matrix<int32_t>()(1, 0), 2);
 }
 
-// Under UndefinedBehaviorSanitizer: the copy of no elements has no memory.
+// For UndefinedBehaviorSanitizer: a copy without elements has no memory.
 TEST(TensorDeepCopy, CopiesAnEmptyPart) {
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor copy, Iota({4, 2}).Slice(1, 1).DeepCopy());
   EXPECT_EQ(copy.shape(), TensorShape({0, 2}));
 }
 
-TEST(TensorStrings, AreElementsAsOthers) {
+TEST(TensorStrings, AreOrdinaryElements) {
   const std::string long_text(1000, 'x');
   Tensor tensor(DT_STRING, {2, 2});
   for (const tstring& s : tensor.flat<tstring>()) EXPECT_EQ(s, "");
@@ -606,7 +606,7 @@ TEST(TensorPrinting, SummarizesValues) {
   }
 }
 
-TEST(TensorPrinting, WritesEachTypeInItsOwnWay) {
+TEST(TensorPrinting, FormatsEachType) {
   const std::pair<Tensor, const char*> cases[] = {
       {Make<bool>({3}, {false, true, true}), "0 1 1"},
       {Make<float>({4}, {1, 0.1f, -1e20f, 1e-7f}), "1 0.1 -1e+20 1e-07"},
@@ -627,7 +627,7 @@ TEST(TensorPrinting, WritesEachTypeInItsOwnWay) {
   }
 }
 
-TEST(TensorPrinting, PrintsAsNumpyDoes) {
+TEST(TensorPrinting, PrintsLikeNumPy) {
   const Tensor numbers = Make<int32_t>({5}, {1, 2, 3, 4, 0});
   EXPECT_EQ(numbers.SummarizeValue(16, true), "[1 2 3 4 0]");
   EXPECT_EQ(numbers.SummarizeValue(-1, true), "[1 2 3 4 0]");
@@ -641,12 +641,12 @@ TEST(TensorPrinting, PrintsAsNumpyDoes) {
             "[[[1]\n  [2]]\n\n [[3]\n  [4]]]");
   EXPECT_EQ(Make<tstring>({2}, {"one", "two"}).SummarizeValue(9, true), "[\"one\" \"two\"]");
   EXPECT_EQ(Tensor(3.5f).SummarizeValue(9, true), "3.5");
-  // A size that would take for ever.
+  // A loop over this size would not end.
   EXPECT_EQ(Tensor(DT_FLOAT, TensorShape({1 << 30, 1 << 30, 0})).SummarizeValue(-1, true), "[]");
   EXPECT_EQ(numbers.DeviceSafeDebugString(), "Tensor<type: int32 shape: [5]>");
 }
 
-TEST(Tensor, HasTheOtherNamesOfTensorFlow) {
+TEST(Tensor, HasTensorFlowsNames) {
   Tensor tensor;
   EXPECT_THAT(Tensor::BuildTensor(DT_INT32, TensorShape({2, 4}), &tensor), IsOk());
   EXPECT_EQ(tensor.AllocatedBytes(), 32u);
@@ -671,11 +671,11 @@ TEST(Tensor, ReinterpretsTheLastDimension) {
   EXPECT_EQ(rows(2), 0x01010101);
   const Tensor& constant = bytes;
   EXPECT_EQ((constant.reinterpret_last_dimension<int32_t, 1>()(1)), 0x01010101);
-  // A row is not an int64.
+  // A row is smaller than an int64.
   EXPECT_EQ((bytes.reinterpret_last_dimension<int64_t, 1>().size()), 0);
 }
 
-TEST(Tensor, TakesOverTheElementsOfAnother) {
+TEST(Tensor, TakesOverElementsOfAnotherTensor) {
   Tensor from = Iota({6});
   const void* const data = from.raw_data();
   Tensor to;
@@ -685,10 +685,10 @@ TEST(Tensor, TakesOverTheElementsOfAnother) {
   EXPECT_EQ(to.shape(), TensorShape({2, 3}));
   EXPECT_EQ(to.raw_data(), data);
   EXPECT_TRUE(to.CanBeReused());
-  // The first stays readable, but may not be written.
+  // The first tensor stays readable, but must not be written.
   EXPECT_EQ(from.flat<int32_t>()(5), 5);
   EXPECT_FALSE(from.CanBeReused());
-  // Its copies hold the elements as others do.
+  // Copies hold the elements like other tensors.
   const Tensor copy = from;
   EXPECT_FALSE(to.CanBeReused());
   from = Tensor();
@@ -709,7 +709,7 @@ TEST(Tensor, BorrowsElementsWithoutAReference) {
     EXPECT_FALSE(lender.CanBeReused());
   }
   EXPECT_TRUE(lender.CanBeReused());
-  // Moving it makes it an ordinary tensor.
+  // Moving a borrowed tensor makes an ordinary tensor.
   Tensor borrowed(Tensor::Borrow(), lender);
   const Tensor moved = std::move(borrowed);
   EXPECT_FALSE(lender.CanBeReused());
@@ -728,12 +728,12 @@ TEST(TensorPrinting, DebugStringHasTypeShapeAndFirstValues) {
   EXPECT_EQ(Tensor().DebugString(), "Tensor<type: float shape: [0] values: >");
 }
 
-TEST(TensorPrinting, WithoutElements) {
+TEST(TensorPrinting, PrintsTensorsWithoutElements) {
   const auto nothing = std::make_shared<LimitedAllocator>(0);
   const Tensor tensor(nothing, DT_FLOAT, {4, 4});
   EXPECT_THAT(tensor.SummarizeValue(3),
               AllOf(HasSubstr("uninitialized"), HasSubstr("float"), HasSubstr("[4,4]")));
-  EXPECT_THAT(Tensor(DT_VARIANT, {2}).DebugString(), HasSubstr("uninitialized"));
+  EXPECT_THAT(Tensor(DT_FLOAT_REF, {2}).DebugString(), HasSubstr("uninitialized"));
 }
 
 }  // namespace

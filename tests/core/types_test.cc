@@ -57,7 +57,7 @@ constexpr NamedType kTypes[] = {
     {DT_UINT2, "uint2", 1},
 };
 
-TEST(Types, NameAndSizeOfEveryType) {
+TEST(Types, EveryTypeHasANameAndASize) {
   ASSERT_EQ(AllDataTypes().size(), std::size(kTypes));
   for (size_t i = 0; i < std::size(kTypes); ++i) {
     const auto [dtype, name, size] = kTypes[i];
@@ -66,14 +66,14 @@ TEST(Types, NameAndSizeOfEveryType) {
     EXPECT_EQ(DataTypeString(dtype), name);
     EXPECT_EQ(DataTypeSize(dtype), size);
     EXPECT_EQ(DataTypeIsPlainBytes(dtype), size > 0);
-    EXPECT_EQ(DataTypeCanBeTensor(dtype), size > 0 || dtype == DT_STRING);
+    EXPECT_EQ(DataTypeCanBeTensor(dtype), dtype != DT_RESOURCE);
     DataType read = DT_INVALID;
     EXPECT_TRUE(DataTypeFromString(name, &read));
     EXPECT_EQ(read, dtype);
   }
 }
 
-TEST(Types, ReferencesToEveryType) {
+TEST(Types, EveryTypeHasAReferenceType) {
   for (const auto& [dtype, name, size] : kTypes) {
     SCOPED_TRACE(name);
     const DataType ref = MakeRefType(dtype);
@@ -91,7 +91,7 @@ TEST(Types, ReferencesToEveryType) {
   }
 }
 
-TEST(Types, OtherNamesOfFloats) {
+TEST(Types, FloatsHaveOtherNames) {
   const std::pair<const char*, DataType> cases[] = {{"float32", DT_FLOAT},
                                                     {"float64", DT_DOUBLE},
                                                     {"float16", DT_HALF},
@@ -103,7 +103,7 @@ TEST(Types, OtherNamesOfFloats) {
   }
 }
 
-TEST(Types, NamesOfNoType) {
+TEST(Types, RejectsUnknownNames) {
   for (const char* name : {"", "Float", "float ", "int", "DT_FLOAT", "INVALID", "_ref",
                            "float_ref_ref", "DataType(77)"}) {
     DataType dtype = DT_INVALID;
@@ -111,7 +111,7 @@ TEST(Types, NamesOfNoType) {
   }
 }
 
-TEST(Types, NumbersOfNoType) {
+TEST(Types, RejectsUnknownNumbers) {
   EXPECT_EQ(DataTypeString(DT_INVALID), "INVALID");
   for (const int number : {-1, 33, 77, 100, 133, 1000, std::numeric_limits<int>::min()}) {
     const auto dtype = static_cast<DataType>(number);
@@ -123,7 +123,7 @@ TEST(Types, NumbersOfNoType) {
   }
 }
 
-TEST(Types, VectorString) {
+TEST(Types, PrintsVectorsOfTypes) {
   EXPECT_EQ(DataTypeVectorString({}), "[]");
   EXPECT_EQ(DataTypeVectorString({DT_FLOAT, DT_INT32_REF}), "[float, int32_ref]");
 }
@@ -143,7 +143,7 @@ TEST(Types, EveryCppTypeHasTheSizeOfItsDataType) {
   EXPECT_EQ(DataTypeToEnum<tstring>::v(), DT_STRING);
 }
 
-TEST(Types, DispatchFindsTheTypeOrSaysNo) {
+TEST(Types, DispatchFindsTheTypeOrReturnsFalse) {
   int calls = 0;
   EXPECT_TRUE(DispatchType(FloatingTypes(), DT_HALF, [&](auto tag) {
     ++calls;
@@ -170,7 +170,7 @@ TEST(Types, KindsDoNotOverlap) {
   EXPECT_TRUE(DataTypeIsQuantized(DT_QINT32));
 }
 
-TEST(Types, SetsForConstraints) {
+TEST(Types, SetsDescribeConstraints) {
   for (const DataType dtype : {DT_FLOAT, DT_BFLOAT16, DT_COMPLEX64, DT_QINT8, DT_UINT64}) {
     EXPECT_THAT(NumberDataTypes(), Contains(dtype));
   }

@@ -18,7 +18,8 @@ in ops/ that it covers. It has a function that lists calls:
 The names f32, i32, ... make arrays of a type; c64, c128 and text make complex numbers and strings;
 random(dtype, shape, low, high) makes numbers with a fixed seed. Inputs are in the order of the op's
 definition, with lists as Python lists. Attributes that follow from the inputs may be left out. For a
-resource variable, variable(array) is its value; its value after the call follows the outputs.
+resource variable, variable(array) is its value; its value after the call follows the outputs. For a
+table, table(keys, values) are its entries; with mutable=True, the table is a mutable one.
 
 Outputs that TensorFlow leaves uninitialized are listed as `unset`; rows have "?" instead.
 
@@ -166,11 +167,42 @@ def call(op, inputs, attrs):
     return [tensor for part in result for tensor in (part if isinstance(part, list) else [part])]
 
 
+def constant(value):
+    """Returns a tensor; arrays of objects are strings."""
+    is_string = isinstance(value, np.ndarray) and value.dtype == object
+    return tf.constant(value, tf.string, value.shape) if is_string else tf.constant(value)
+
+
 class Variable:
     """The value of a resource variable."""
 
     def __init__(self, value):
         self.value = value
+
+
+class Table:
+    """The entries of a table."""
+
+    def __init__(self, keys, values, mutable=False):
+        self.keys = constant(keys)
+        self.values = constant(values)
+        self.mutable = mutable
+
+    def text(self):
+        kind = "mutable" if self.mutable else "table"
+        return f"{kind}:{tensor_text(self.keys)}/{tensor_text(self.values)}"
+
+    def handle(self):
+        types = {"key_dtype": self.keys.dtype, "value_dtype": self.values.dtype}
+        if not self.mutable:
+            handle = tf.raw_ops.AnonymousHashTable(**types)
+        elif self.values.shape.rank > 1:
+            shape = self.values.shape[1:]
+            handle = tf.raw_ops.AnonymousMutableHashTableOfTensors(value_shape=shape, **types)
+        else:
+            handle = tf.raw_ops.AnonymousMutableHashTable(**types)
+        tf.raw_ops.LookupTableImportV2(table_handle=handle, keys=self.keys, values=self.values)
+        return handle
 
 
 def write(path):
@@ -190,12 +222,14 @@ def write(path):
             if isinstance(value, Variable):
                 variables.append(tf.Variable(value.value))
                 return variables[-1].handle
-            return tf.constant(value)
+            if isinstance(value, Table):
+                return value.handle()
+            return constant(value)
 
         # Before the call, as some ops write into their inputs.
         flat = [v for value in inputs for v in (value if isinstance(value, list) else [value])]
-        flat = [tf.constant(v.value if isinstance(v, Variable) else v) for v in flat]
-        flat = "; ".join(tensor_text(t) for t in flat)
+        flat = [constant(v.value) if isinstance(v, Variable) else v for v in flat]
+        flat = "; ".join(v.text() if isinstance(v, Table) else tensor_text(constant(v)) for v in flat)
         outputs = call(op, [argument(value) for value in inputs], attrs)
         if not isinstance(outputs, str):
             outputs = outputs + [variable.read_value() for variable in variables]
@@ -207,6 +241,14 @@ def write(path):
             tolerance = f"{ulps} ulps" if ulps else ""
             if atol is not None or rtol is not None:
                 tolerance = f"atol {atol or 0} rtol {rtol or 0}"
+        # Lists of one length need no attribute for it.
+        lists = [value for value in inputs if isinstance(value, list)]
+        if len({len(value) for value in lists}) > 1:
+            for arg, value in zip(op_def_registry.get(op).input_arg, inputs, strict=True):
+                if arg.number_attr:
+                    attrs[arg.number_attr] = len(value)
+                elif arg.type_list_attr:
+                    attrs[arg.type_list_attr] = [constant(v).dtype for v in value]
         attributes = "; ".join(f"{name}={attr_text(v)}" for name, v in sorted(attrs.items()))
         row = [op, attributes, flat, results, tolerance]
         rows.append(" | ".join(row).rstrip())
@@ -252,6 +294,7 @@ HELPERS = {
     "c64": array_of(np.complex64),
     "c128": array_of(np.complex128),
     "boolean": array_of(np.bool_),
+    "table": Table,
     "variable": Variable,
     "text": lambda values: np.array(values, dtype=object),
 }

@@ -1,9 +1,10 @@
-// Results have the same bits on every processor, except for the ops that README.md lists.
+// Tests that results have the same bits on every processor, except for the ops that README.md
+// lists.
 //
-// Each case runs one op with all instruction sets of this processor. The digest of the outputs must
-// be the one in tests/data/digests.txt, which was recorded on x86-64. Inputs come from integer
-// arithmetic and exact conversions, so they are the same everywhere. GRADFLOW_UPDATE_GOLDEN=1
-// replaces the file.
+// Each case runs an op with all instruction sets of this processor. The digest of the outputs must
+// equal the digest in tests/data/digests.txt, which was recorded on x86-64. Inputs come from
+// integer arithmetic and exact conversions, so they are the same everywhere.
+// GRADFLOW_UPDATE_GOLDEN=1 replaces the file.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -35,7 +36,7 @@ const std::vector<DataType> kFloats = {DT_FLOAT, DT_DOUBLE, DT_HALF, DT_BFLOAT16
 
 // ---- Inputs ----
 
-// SplitMix64.
+// The random number generator SplitMix64.
 class Numbers {
  public:
   explicit Numbers(uint64_t seed) : state_(seed) {}
@@ -142,7 +143,7 @@ Tensor FromValues(DataType dtype, const std::vector<double>& values) {
   return tensor;
 }
 
-// All pairs of special values: a column for the first operand and a row for the second.
+// Returns all pairs of special values: a column for the first operand and a row for the second.
 std::pair<Tensor, Tensor> SpecialPairs(DataType dtype) {
   const Tensor row = FromValues(dtype, SpecialValues());
   Tensor column(dtype, TensorShape({row.NumElements(), 1}));
@@ -154,13 +155,14 @@ std::pair<Tensor, Tensor> SpecialPairs(DataType dtype) {
 
 class Digest {
  public:
-  // FNV-1a.
+  // Adds bytes to the hash (FNV-1a).
   void Add(const void* data, size_t size) {
     for (size_t i = 0; i < size; ++i) {
       hash_ = (hash_ ^ static_cast<const uint8_t*>(data)[i]) * 0x100000001b3;
     }
   }
-  // Which NaN an operation returns is up to the processor.
+  // Adds `count` floats. Replaces each NaN by the same NaN, because the processor decides which NaN
+  // an operation returns.
   template <typename T>
   void AddFloats(const Tensor& tensor, size_t count) {
     const auto* const values = static_cast<const T*>(tensor.raw_data());
@@ -314,7 +316,7 @@ void BatchNorm(Cases* cases) {
 
 void Reductions(Cases* cases) {
   for (const DataType dtype : kFloats) {
-    // Long enough for vectors, blocks and several threads; the sizes are odd.
+    // Odd sizes that are long enough for vectors, blocks and several threads.
     const Tensor x = Moderate(dtype, TensorShape({37, 5, 131}), 21);
     const Tensor any = AnyBits(dtype, TensorShape({37, 5, 131}), 22);
     for (const char* const op : {"Sum", "Mean", "Prod", "Max", "Min", "EuclideanNorm"}) {
@@ -346,7 +348,7 @@ void Elementwise(Cases* cases) {
     const Tensor specials = FromValues(dtype, SpecialValues());
     const Tensor x = Moderate(dtype, TensorShape({1037}), 31);
     const Tensor any = AnyBits(dtype, TensorShape({1037}), 32);
-    // Without Erf, which depends on the version of SLEEF.
+    // Erf is left out, because it depends on the version of SLEEF.
     for (const char* const op :
          {"Acos",  "Acosh",  "Asin",  "Asinh", "Atan",     "Atanh",      "Cos",   "Cosh",
           "Erfc",  "Exp",    "Expm1", "Log",   "Log1p",    "Sigmoid",    "Sin",   "Sinh",
@@ -357,7 +359,7 @@ void Elementwise(Cases* cases) {
       cases->Add(Name(op, dtype, "any"), OpTester(op).Input(any));
       cases->Add(Name(op, dtype, "special"), OpTester(op).Input(specials));
     }
-    // The C library computes negative numbers.
+    // For negative numbers, the C library computes the result.
     cases->Add(Name("Lgamma", dtype, "positive"),
                OpTester("Lgamma").Input(Moderate(dtype, TensorShape({1037}), 33, 0.25)));
     const auto [column, row] = SpecialPairs(dtype);
@@ -368,7 +370,7 @@ void Elementwise(Cases* cases) {
           "Atan2",       "NextAfter",   "Pow",      "Xlogy",    "Xlog1py",
           "Less",        "Greater",     "Equal",    "ReluGrad", "Relu6Grad",
           "EluGrad"}) {
-      // Only float and double have it.
+      // NextAfter supports float and double only.
       if (std::strcmp(op, "NextAfter") == 0 && DataTypeSize(dtype) == 2) continue;
       const bool broadcasts = std::strstr(op, "Grad") == nullptr;
       OpTester moderate = OpTester(op).Input(x).Input(Moderate(dtype, TensorShape({1037}), 34));
@@ -503,7 +505,7 @@ void Quantize(Cases* cases) {
       OpTester("QuantizeAndDequantizeV4Grad").Input(gradients).Input(x).Input(min).Input(max));
 }
 
-TEST(Digests, AreThoseOfX86) {
+TEST(Digests, MatchX86) {
   Cases cases;
   FakeQuant(&cases);
   BatchNorm(&cases);

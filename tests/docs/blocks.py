@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Runs what the documents say besides C++: CMake, make and shell.
+"""Runs the blocks of the documents that are not C++: CMake, make and shell.
 
 usage: blocks.py SOURCE_DIR [PREFIX COMPILER]
 
-Checks each block of SOURCE_DIR/docs/*.md that is no C++. A block is either run here as it is in the
-page (Runner), or compared with a file that other tests use (SAME), or its commands are looked up in
-`./dev help` and the manual page of gradflow, which a test compares with the program. A block that
-is none of these must be listed (OUTLINES). Without PREFIX, an installed gradflow, nothing is run.
+Checks each block of SOURCE_DIR/docs/*.md that is not C++. The class Runner runs blocks without changes. Other
+blocks must be equal to a part of a file that other tests use (SAME), or their commands must be in `./dev help`
+or in the manual page of gradflow, which a test compares with the program. All remaining blocks must be listed
+(OUTLINES). PREFIX is an installed gradflow; without it, no block is run.
 """
 import os
 import pathlib
@@ -17,23 +17,31 @@ import sys
 import tempfile
 
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```|((?:^    [^\n]*\n)+)", re.S | re.M)
-# Pages, and the first words of blocks that are texts: what a command prints, a folder, a syntax.
+# For each page, the beginnings of blocks that are not commands to run: the output of a command, the
+# contents of a folder, or a syntax.
 OUTLINES = {
-    # Build gradflow; tests/package/ops_subset.sh builds a part of it.
+    # These commands build gradflow. tests/package/ops_subset.sh builds a part of gradflow.
     "getting_started": ["cmake -S . -B build/mine", "cmake -S . -B build/small"],
-    "adding_an_op": ["ninja -C build/release", "add("],  # A line that one adds.
+    "adding_an_op": ["ninja -C build/release", "add("],  # A line to add to a file.
+    "quantization": ["in float: "],
     "runtime": ["Session::Run("],
+    # These need an installed package, or another language.
+    "c_api": ["export PKG_CONFIG_PATH", "find_package"],
+    "c_api_cppflow": ["find_package"],
+    "c_api_go": ["export CGO_CFLAGS"],
+    "c_api_rust": ["[dependencies]", "export PKG_CONFIG_PATH"],
     "testing": ["cases/", "--atol", "# accumulates", "kernel 'mine'", "TensorEq(", "Value of:"],
 }
-# Pages, and the file that has the lines of the blocks that begin so.
+# For each page, the files that contain the blocks with the given beginnings.
 SAME = {
+    "c_api": {"// Loads a SavedModel": "examples/c_api/main.c"},
     "custom_ops": {"gradflow_": "examples/custom_op/CMakeLists.txt"},
     "adding_an_op": {r"\w+ \| ": "tests/data/op_rows.txt", "gradflow_op_family": "ops/math/sources.cmake"},
 }
 
 
 def blocks(page):
-    """[(language or "", text)] of a page, without its C++"""
+    """Returns [(language or "", text)] for the blocks of a page, without C++."""
     found = []
     for match in BLOCK.finditer(page):
         text = match.group(2) if match.group(3) is None else re.sub(r"(?m)^    ", "", match.group(3))
@@ -43,7 +51,7 @@ def blocks(page):
 
 
 def commands(text):
-    """The commands of a session: lines after "$ " if there are any, otherwise all."""
+    """Returns the commands of a session: the lines after "$ ", or all lines if there is no "$ "."""
     lines = [line for line in text.splitlines() if line.strip()]
     return [line[2:] for line in lines if line.startswith("$ ")] or lines
 
@@ -69,12 +77,12 @@ class Checker:
             re.search(r"%s\b" % re.escape(word), section.group(1)) for word in words if re.match(r"--?[a-z]", word))
 
     def same(self, page, text):
-        """Returns true if the lines are in the file that the page's blocks come from."""
+        """Returns true if the lines are in the file that contains the page's blocks."""
         for start, name in SAME.get(page, {}).items():
             lines = [line for line in text.splitlines() if not re.match("find_package|target_link", line)]
             if lines and re.match(start, lines[0]):
                 have = (self.source / name).read_text()
-                # Programs have other names there.
+                # Programs have other names in the file.
                 names = [re.escape(line).replace("my_program", r"\w+") for line in lines]
                 return all(re.search(r"(?m)^ *%s" % line, have) for line in names)
         return False
@@ -86,13 +94,13 @@ class Checker:
 
 
 class Runner:
-    """Makes the projects of the pages and runs their commands, in a home that has gradflow in ~/gradflow."""
+    """Builds the projects of the pages and runs their commands. The home folder has gradflow in ~/gradflow."""
 
     def __init__(self, source, prefix, compiler, home):
         self.source, self.home = source, home
         os.symlink(prefix, home / "gradflow")
         self.env = dict(os.environ, HOME=str(home), CXX=compiler)
-        # Pages say g++.
+        # The pages use g++.
         (home / "bin").mkdir()
         os.symlink(shutil.which(compiler), home / "bin" / "g++")
         self.env["PATH"] = "%s:%s" % (home / "bin", self.env["PATH"])
@@ -118,7 +126,7 @@ class Runner:
                           "cmake --build build")
 
     def run(self, page, language, text):
-        """Returns false if the block is not one to run."""
+        """Runs a block. Returns false if the block is not meant to be run."""
         readme = {"main.cc": "examples/readme/main.cc"}
         if page == "getting_started":
             if language == "cmake" and text.startswith("cmake_minimum"):

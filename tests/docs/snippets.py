@@ -3,12 +3,12 @@
 
 usage: snippets.py DOCS_DIR TEMPLATES_DIR OUTPUT_DIR
 
-TEMPLATES_DIR/<page>.cc.in is the test of DOCS_DIR/<page>.md. A line `@snippet N@` stands for the
-N-th C++ block of the page, as it is in the page, except that its #include lines come first in the
-file. `@skip N: reason@` names a block that is no code. The page fails if a block is neither used
-nor skipped, or if a template names one that does not exist. OUTPUT_DIR/<page>_snippets.cc is
-written if it differs. Pages without a template must not have C++ blocks; the program of README.md
-is examples/readme.
+TEMPLATES_DIR/<page>.cc.in is the test of DOCS_DIR/<page>.md. A line `@snippet N@` is replaced by the
+N-th C++ block of the page. The #include lines of blocks move to the beginning of the file.
+`@skip N: reason@` names a block that is not code. A page fails if a block is neither used nor
+skipped, or if the template names a block that does not exist. OUTPUT_DIR/<page>_snippets.cc is
+written if it differs. Pages without a template must not have C++ blocks. The program of README.md is
+examples/readme.
 """
 import pathlib
 import re
@@ -19,7 +19,7 @@ MARK = re.compile(r"^ *@(snippet|skip) (\d+)(?:: [^@]+)?@\n", re.M)
 
 
 def expand(page, template):
-    """The test of a page; the template is None if it has none. Raises ValueError."""
+    """Returns the test of a page. The template is None if the page has no template. Raises ValueError."""
     blocks = BLOCK.findall(page)
     if template is None:
         if blocks:

@@ -1,5 +1,5 @@
-// The README's program prints the README's output, the demos succeed and write their files, and
-// label_image names a picture's color.
+// Tests that the README's program prints the README's output, that the demos succeed and write
+// their files, and that label_image names the color of a picture.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ TEST(Readme, ShowsTheProgramThatIsBuiltAndItsOutput) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(readme, HasSubstr("```\n" + result.out + "```\n"));
 
-  // The source additionally has a file comment and NOLINT comments.
+  // The source also has a file comment and NOLINT comments.
   std::string source = ReadFile(std::string(kSources) + "/examples/readme/main.cc");
   source = source.substr(source.find("  Scope root"));
   source = source.substr(0, source.find("\n// Prints"));
@@ -69,7 +69,7 @@ TEST(QatBlock, NamesErrors) {
   EXPECT_THAT(result.err, HasSubstr("/nowhere/t10k-images-idx3-ubyte.gz"));
 }
 
-// Arguments of short trainings, which end after 30 steps.
+// Returns the arguments of a short training, which ends after 30 steps.
 std::vector<std::string> TrainingOf(const std::string& dir) {
   return {GRADFLOW_PROGRAM_gradflow_example_qat_fashion_mnist,
           dir,
@@ -86,7 +86,7 @@ std::string EmptyFolder(const std::string& name) {
   return dir;
 }
 
-// The bytes of all variables after the last step.
+// Returns the bytes of all variables after the last step.
 std::string LastVariables(const std::string& dir) {
   return ReadFile(dir + "/ckpt-30.data-00000-of-00001");
 }
@@ -97,6 +97,8 @@ TEST(QatFashionMnist, HasTheSameBitsOnAnyThreadsAndAfterAKill) {
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
   EXPECT_THAT(result.out, HasSubstr("step 30 of 30, loss "));
   EXPECT_THAT(result.out, HasSubstr("Same class in float and in integers: 1000 of 1000 images"));
+  EXPECT_THAT(result.out, HasSubstr("frozen, in int8"));
+  EXPECT_THAT(result.out, HasSubstr("Same class in float and in int8: "));
   GRADFLOW_EXPECT_OK(ReadGraphDef(whole + "/frozen.pb").status());
   const std::string expected = LastVariables(whole);
   EXPECT_GT(expected.size(), 100000);
@@ -109,7 +111,7 @@ TEST(QatFashionMnist, HasTheSameBitsOnAnyThreadsAndAfterAKill) {
     EXPECT_TRUE(LastVariables(dir) == expected) << threads;
   }
 
-  // Killed two steps after a checkpoint, then continued.
+  // Kills the training two steps after a checkpoint, and then continues it.
   const std::string dir = EmptyFolder("qat_train_killed");
   const std::vector<std::string> arguments = TrainingOf(dir);
   std::vector<std::string> killed = arguments;
@@ -122,7 +124,7 @@ TEST(QatFashionMnist, HasTheSameBitsOnAnyThreadsAndAfterAKill) {
   EXPECT_TRUE(LastVariables(dir) == expected);
 }
 
-// Writes an IDX file of bytes that repeat with a period.
+// Writes an IDX file whose bytes repeat with a period.
 void WriteIdx(const std::string& path, const std::vector<unsigned char>& dims, int64_t period) {
   int64_t count = 1;
   std::string bytes("\0\0\x8", 3);
@@ -136,7 +138,7 @@ void WriteIdx(const std::string& path, const std::vector<unsigned char>& dims, i
   ::gradflow::testing::WriteFile(path, bytes);
 }
 
-// The history of epochs does not depend on a stop within one of them.
+// The recorded epochs do not depend on a stop within an epoch.
 TEST(QatFashionMnist, ContinuesItsHistory) {
   const std::string data = EmptyFolder("qat_train_data");
   std::filesystem::create_directories(data);
@@ -144,7 +146,7 @@ TEST(QatFashionMnist, ContinuesItsHistory) {
     WriteIdx(absl::StrCat(data, "/", kind, "-images-idx3-ubyte.gz"), {160, 28, 28}, 251);
     WriteIdx(absl::StrCat(data, "/", kind, "-labels-idx1-ubyte.gz"), {160}, 10);
   }
-  // Epochs of ten steps.
+  // An epoch has ten steps.
   const auto arguments = [&](const std::string& dir) -> std::vector<std::string> {
     return {GRADFLOW_PROGRAM_gradflow_example_qat_fashion_mnist,
             dir,
@@ -186,7 +188,7 @@ TEST(QatFashionMnist, TrainsInFloatAndNamesErrors) {
   EXPECT_THAT(result.out, Not(HasSubstr("integers")));
 }
 
-// Writes a classifier of colors, colors.pb, and a picture that is mostly blue, blue.png.
+// Writes colors.pb, a classifier of colors, and blue.png, a picture that is mostly blue.
 void WriteColors(const std::string& dir) {
   using namespace ops;  // NOLINT
   Scope graph = Scope::NewRootScope();
@@ -216,7 +218,7 @@ TEST(LabelImage, PrintsTheBestClasses) {
   const ProcessResult result =
       RunProcess({program, dir + "/colors.pb", dir + "/blue.png", "labels=" + dir + "/labels.txt"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  // e / (e + 2) and 1 / (e + 2)
+  // The probabilities are e / (e + 2) and 1 / (e + 2).
   const std::string blank(40 - 23, ' ');
   EXPECT_EQ(result.out, "  0.5761  " + std::string(23, '#') + blank + "  blue\n" + "  0.2119  " +
                             std::string(8, '#') + std::string(32, ' ') + "  red\n" + "  0.2119  " +

@@ -1,4 +1,4 @@
-// libFuzzer's entry points for the target GRADFLOW_FUZZ_TARGET of tests/testing/fuzz_targets.h.
+// libFuzzer's entry points for GRADFLOW_FUZZ_TARGET, a target of tests/testing/fuzz_targets.h.
 #include <gtest/gtest.h>
 
 #include <cstdint>

@@ -33,7 +33,7 @@ class DerivativesTest : public ::testing::Test {
   Scope scope_ = Scope::NewRootScope();
 };
 
-// y = A x has the Jacobian A; z_ij = x_i x_j has 2 x_i on the diagonal.
+// The Jacobian of y = A x is A. For z_ij = x_i x_j, dz_ii / dx_i = 2 x_i.
 TEST_F(DerivativesTest, JacobianHasTheShapeOfBoth) {
   const Output x = ops::Const(scope_, {1.0, 2.0, 3.0});
   const Tensor a = AsTensor<double>({1, 2, 3, 4, 5, 6}, {2, 3});
@@ -50,7 +50,7 @@ TEST_F(DerivativesTest, JacobianHasTheShapeOfBoth) {
                   {3, 3, 3})));
 }
 
-TEST_F(DerivativesTest, JacobianOfScalarsAndOfNothing) {
+TEST_F(DerivativesTest, JacobianTakesScalarsAndEmptyTensors) {
   const Output x = ops::Const(scope_, 3.0f);
   Output jacobian;
   GRADFLOW_ASSERT_OK(Jacobian(scope_, ops::Square(scope_, x), x, &jacobian));
@@ -62,7 +62,7 @@ TEST_F(DerivativesTest, JacobianOfScalarsAndOfNothing) {
   EXPECT_TRUE(IsNoGradient(jacobian));
 }
 
-TEST_F(DerivativesTest, JacobianErrors) {
+TEST_F(DerivativesTest, JacobianRejectsInvalidArguments) {
   const Output x = ops::Placeholder(scope_, DT_FLOAT);
   Output jacobian = x;
   EXPECT_THAT(Jacobian(scope_, ops::Square(scope_, x), x, &jacobian),
@@ -92,7 +92,7 @@ TEST_F(DerivativesTest, JacobianVectorProductIsForwardMode) {
   EXPECT_TRUE(IsNoGradient(products[2]));
 }
 
-// The columns of the Jacobian of a network, by forward mode, are those by backward passes.
+// Forward mode and backward passes give the same columns of a network's Jacobian.
 TEST_F(DerivativesTest, ForwardModeAgreesWithTheJacobian) {
   const Output x = ops::Const(scope_, {0.5, -1.0, 2.0});
   const Output w = ops::Const(scope_, AsTensor<double>({1, -2, 0.5, 3, 1, -1}, {2, 3}));
@@ -116,7 +116,7 @@ TEST_F(DerivativesTest, ForwardModeAgreesWithTheJacobian) {
 }
 
 // loss = x^2 y: H = (2y 2x; 2x 0), and H (1, 10) at (3, 5) = (10 + 60, 6).
-TEST_F(DerivativesTest, HessianVectorProduct) {
+TEST_F(DerivativesTest, HessianVectorProductMatchesTheHessian) {
   const Output x = ops::Const(scope_, 3.0);
   const Output y = ops::Const(scope_, 5.0);
   const Output z = ops::Const(scope_, 7.0);
@@ -130,7 +130,7 @@ TEST_F(DerivativesTest, HessianVectorProduct) {
   EXPECT_TRUE(IsNoGradient(products[2]));
 }
 
-TEST_F(DerivativesTest, ProductErrors) {
+TEST_F(DerivativesTest, ProductsRejectInvalidArguments) {
   const Output x = ops::Const(scope_, 3.0);
   std::vector<Output> products = {x};
   EXPECT_THAT(

@@ -1,5 +1,5 @@
-// Every gradient function against central differences in float64, and against differences of its
-// own result: the second order.
+// Compares every gradient function with central differences in float64. The second order is
+// compared with central differences of the gradient.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
 #include "gradflow/gradients/derivatives.h"
@@ -39,7 +40,7 @@ namespace {
 
 constexpr char kRows[] = GRADFLOW_TEST_DATA_DIR "/gradient_rows.txt";
 
-// A node of a row, with its inputs of float64, or of float, to be fed.
+// The node of a row, with float64 or float inputs that are fed.
 struct RowGraph {
   Scope scope = Scope::NewRootScope();
   OutputList xs;
@@ -55,8 +56,8 @@ DataType RealType(const std::vector<std::string>& row) {
   return HasNote(row, "floats") ? DT_FLOAT : DT_DOUBLE;
 }
 
-// Replaces the constant `node` of complex numbers by Complex of two constants, node/re and node/im.
-// Real numbers get imaginary parts, without which conjugates do not matter.
+// Replaces the complex constant `node` by Complex of two constants, node/re and node/im. Real
+// numbers get imaginary parts, because otherwise conjugates would not matter.
 void SplitConstant(const Tensor& value, NodeDef* node, GraphDef* graph) {
   Tensor parts[2] = {Tensor(DT_DOUBLE, value.shape()), Tensor(DT_DOUBLE, value.shape())};
   bool is_real = true;
@@ -129,7 +130,7 @@ void Make(const std::vector<std::string>& row, RowGraph* graph) {
   ASSERT_FALSE(graph->ys.empty());
 }
 
-// The gradients of `ys`, given theirs, with zeros in the place of none.
+// Returns the gradient function of `ys`. Missing gradients are zeros.
 GradientFn GradientsOf(const OutputList& ys, const OutputList& xs) {
   return [ys, xs](const Scope& scope, const OutputList& dys) {
     std::vector<Output> dxs;
@@ -146,7 +147,7 @@ double AllowedOf(const std::vector<std::string>& row, double of_doubles, double 
   return (HasNote(row, "floats") ? 5e-3 : of_doubles) * std::max(1.0, largest);
 }
 
-// Returns a constant of the shape of `x`, cos(start), cos(start + 1), ...
+// Returns a tensor of the shape of `x` with the elements cos(start), cos(start + 1), ...
 Output Cosines(const Scope& scope, const Output& x, double start) {
   const Output end = ops::Add(scope, ops::Cast(scope, ops::Size(scope, x), DT_DOUBLE), start);
   const Output range = ops::Range(scope, start, end, 1.0);
@@ -170,8 +171,8 @@ const std::vector<std::vector<std::string>>& Rows() {
   return rows;
 }
 
-// The parameter is the number of a row: GoogleTest prints the parameters of all tests whenever a
-// program starts.
+// The parameter is the number of a row, because GoogleTest prints the parameters of all tests
+// whenever a program starts.
 class GradientRowTest : public ::testing::TestWithParam<size_t> {
  protected:
   static const std::vector<std::string>& row() { return Rows()[GetParam()]; }
@@ -186,7 +187,7 @@ TEST_P(GradientRowTest, AgreesWithDifferences) {
   EXPECT_LE(error->max_error, AllowedOf(row(), 1e-7, error->largest)) << error->DebugString();
 }
 
-// The gradients of a weighted sum of the outputs, differentiated again.
+// Differentiates the gradients of a weighted sum of the outputs once more.
 TEST_P(GradientRowTest, AgreesWithDifferencesInSecondOrder) {
   if (HasNote(row(), "first order")) return;
   RowGraph graph;
@@ -208,7 +209,8 @@ TEST_P(GradientRowTest, AgreesWithDifferencesInSecondOrder) {
   EXPECT_LE(error->max_error, AllowedOf(row(), 3e-6, error->largest)) << error->DebugString();
 }
 
-// Gradients of 3 dy - 2 dy' are those of dy and dy', of which some elements are 0 or negative.
+// The gradients for 3 dy - 2 dy' equal the same combination of the gradients for dy and dy'. Some
+// elements of dy and dy' are 0 or negative.
 TEST_P(GradientRowTest, IsLinearInTheGradientsOfOutputs) {
   RowGraph graph;
   Make(row(), &graph);
@@ -217,7 +219,7 @@ TEST_P(GradientRowTest, IsLinearInTheGradientsOfOutputs) {
   for (size_t k = 0; k < graph.ys.size(); ++k) {
     const Output& y = graph.ys[k];
     const double start = static_cast<double>(k);
-    // Both are 0 in one of four elements, and each is 0 alone in another.
+    // In one of four elements both are 0. In other elements only one of them is 0.
     const auto with_zeros = [&](double shift) -> Output {
       const Output c = Cosines(graph.scope, y, start + shift);
       const Output limit = ops::Cast(graph.scope, ops::Const(graph.scope, 0.6), y.type());
@@ -251,7 +253,7 @@ TEST_P(GradientRowTest, IsLinearInTheGradientsOfOutputs) {
   }
 }
 
-// Products of the Jacobian with vectors, which differentiate gradients by those of the outputs.
+// Forward mode differentiates the gradients with respect to the gradients of the outputs.
 TEST_P(GradientRowTest, AgreesWithDifferencesInForwardMode) {
   RowGraph graph;
   Make(row(), &graph);
@@ -261,10 +263,11 @@ TEST_P(GradientRowTest, AgreesWithDifferencesInForwardMode) {
   }
   OutputList products;
   const absl::Status status = JacobianVectorProduct(graph.scope, graph.ys, graph.xs, vs, &products);
-  // Gradient ops without a gradient.
+  // Some gradient ops have no gradient.
   if (HasNote(row(), "first order") && absl::IsUnimplemented(status)) return;
   GRADFLOW_ASSERT_OK(status);
-  // The outputs at xs + step * vs, as the sum of two terms of which one is fed.
+  // Fetches the vectors and the products. The products are compared with differences along the
+  // vectors.
   OutputList fetches = vs;
   for (size_t i = 0; i < products.size(); ++i) {
     fetches.push_back(IsNoGradient(products[i]) ? Output(ops::ZerosLike(graph.scope, graph.ys[i]))
@@ -310,7 +313,8 @@ INSTANTIATE_TEST_SUITE_P(Rows, GradientRowTest, ::testing::Range<size_t>(0, Rows
 
 // ---- Completeness ----
 
-// Ops without a row, which have tests below; and whether their gradients are differentiable.
+// Ops without a row. They are tested below, or in variables_test.cc and gradients_test.cc. The
+// value states if their gradients are differentiable.
 const std::map<std::string, bool>& Elsewhere() {
   static const auto& ops = *new std::map<std::string, bool>{
       {"BlockLSTM", false},
@@ -340,6 +344,27 @@ const std::map<std::string, bool>& Elsewhere() {
       {"StatelessParameterizedTruncatedNormal", true},
       {"StatelessRandomGammaV2", false},
       {"StatelessRandomGammaV3", false},
+      // In list_test.cc.
+      {"OptionalFromValue", true},
+      {"OptionalGetValue", true},
+      {"RaggedTensorFromVariant", true},
+      {"RaggedTensorToVariant", false},
+      {"TensorListConcat", true},
+      {"TensorListConcatLists", true},
+      {"TensorListConcatV2", true},
+      {"TensorListFromTensor", true},
+      {"TensorListGather", true},
+      {"TensorListGetItem", true},
+      {"TensorListPopBack", true},
+      {"TensorListPushBack", true},
+      {"TensorListPushBackBatch", true},
+      {"TensorListResize", true},
+      {"TensorListScatter", true},
+      {"TensorListScatterIntoExistingList", true},
+      {"TensorListScatterV2", true},
+      {"TensorListSetItem", true},
+      {"TensorListSplit", true},
+      {"TensorListStack", true},
   };
   return ops;
 }
@@ -353,7 +378,7 @@ TEST(GradientRows, CoverEveryGradientFunction) {
   }
 }
 
-// Returns true if a kernel computes the row with complex numbers instead of real ones.
+// Returns true if a kernel supports the row with complex inputs.
 bool HasComplexKernel(const std::vector<std::string>& row) {
   const std::string inputs =
       absl::StrReplaceAll(row[2], {{"double[", "complex128["}, {"float[", "complex64["}});
@@ -365,7 +390,7 @@ bool HasComplexKernel(const std::vector<std::string>& row) {
   return GlobalRegistry().FindKernel(scope.graph()->FindNode("n")->def()).ok();
 }
 
-TEST(GradientRows, AreOfComplexNumbersToo) {
+TEST(GradientRows, IncludeComplexNumbers) {
   std::map<std::string, std::pair<bool, bool>> rows;
   for (const auto& row : Rows()) {
     auto& [is_complex, may_be_complex] = rows[row[0]];
@@ -379,7 +404,15 @@ TEST(GradientRows, AreOfComplexNumbersToo) {
   }
 }
 
-// ---- Every op of floating-point or complex numbers has a gradient, or is known to have none ----
+// ---- Every op of floating-point or complex numbers has a gradient or a declaration that it has no
+// gradient ----
+
+// Gradients do not go through calls, branches and loops yet.
+bool IsControlFlow(const OpRegistration& op) {
+  const std::string& name = op.def().name();
+  return op.functional() != FunctionalOp::kNone || op.api().group == "control_flow_ops" ||
+         absl::StartsWith(name, "TensorArray") || absl::StartsWith(name, "Stack");
+}
 
 std::vector<std::string> OpsOfNumbers() {
   std::vector<std::string> names;
@@ -401,23 +434,50 @@ std::vector<std::string> OpsOfNumbers() {
     return std::any_of(args.begin(), args.end(),
                        [&](const OpDef::ArgDef& arg) { return is_number(def, arg); });
   };
-  // Those that TensorFlow does not have either, and that of ResizeArea, which is missing
-  // (docs/gradients.md).
-  const std::set<std::string> without = {
-      "BlockLSTMGrad",         "BlockLSTMGradV2", "CropAndResizeGradBoxes",
-      "FractionalMaxPoolGrad", "FusedPadConv2D",  "FusedResizeAndPadConv2D",
-      "GRUBlockCellGrad",      "IgammaGradA",     "LSTMBlockCellGrad",
-      "RandomGammaGrad",       "ResizeArea"};
+  // TensorFlow has no gradients of these ops either, except for ResizeArea (docs/gradients.md).
+  const std::set<std::string> without = {"AudioSpectrogram",
+                                         "Mfcc",
+                                         "BlockLSTMGrad",
+                                         "BlockLSTMGradV2",
+                                         "CropAndResizeGradBoxes",
+                                         "FractionalMaxPoolGrad",
+                                         "FusedPadConv2D",
+                                         "FusedResizeAndPadConv2D",
+                                         "GRUBlockCellGrad",
+                                         "IgammaGradA",
+                                         "LSTMBlockCellGrad",
+                                         "RandomGammaGrad",
+                                         "ResizeArea",
+                                         "SymbolicGradient",
+                                         "SparseFillEmptyRowsGrad",
+                                         "SparseReduceMax",
+                                         "SparseReduceMaxSparse",
+                                         "SparseReduceSumSparse",
+                                         "SparseSliceGrad",
+                                         "SparseSparseMaximum",
+                                         "SparseSparseMinimum",
+                                         "SparseSplit",
+                                         "DenseCountSparseOutput",
+                                         "RaggedCountSparseOutput",
+                                         "RaggedFillEmptyRowsGrad",
+                                         "SparseCountSparseOutput"};
   for (const OpRegistration* op : GlobalRegistry().Ops()) {
     const OpDef& def = op->def();
+    if (IsControlFlow(*op)) continue;
     if (without.count(def.name()) > 0) continue;
+    // The second name of an op, which early versions of TensorFlow had (BatchCholesky).
+    const absl::string_view first_name = absl::StripPrefix(def.name(), "Batch");
+    if (def.has_deprecation() && first_name != def.name() &&
+        GlobalRegistry().FindOp(first_name) != nullptr) {
+      continue;
+    }
     if (any(def, def.input_arg()) && any(def, def.output_arg())) names.push_back(def.name());
   }
   return names;
 }
 
 class OpOfNumbersTest : public ::testing::TestWithParam<std::string> {};
-TEST_P(OpOfNumbersTest, HasAGradientOrIsKnownToHaveNone) {
+TEST_P(OpOfNumbersTest, HasAGradientOrADeclarationWithoutOne) {
   EXPECT_TRUE(GradientRegistry::Global().Find(GetParam()).ok())
       << GetParam() << ": register its gradient function in gradients/, or RegisterNoGradient";
 }
@@ -426,7 +486,7 @@ INSTANTIATE_TEST_SUITE_P(Ops, OpOfNumbersTest, ::testing::ValuesIn(OpsOfNumbers(
 
 // ---- docs/gradients.md ends with a table of the differentiable ops ----
 
-// The ops that TensorFlow's C++ or Python has gradients of.
+// Returns the ops that have gradients in TensorFlow's C++ or Python.
 std::set<std::string> TensorflowOps(absl::string_view language) {
   const std::string text = ReadFile(GRADFLOW_TEST_DATA_DIR "/tensorflow_gradients.txt");
   const std::vector<std::string> parts = absl::StrSplit(text, absl::StrCat("\n", language, ":\n"));
@@ -477,19 +537,21 @@ TEST(GradientDocs, HaveTheTable) {
       << "run again with GRADFLOW_UPDATE_GOLDEN=1 to update docs/gradients.md";
 }
 
-// Nothing that TensorFlow's C++ or Python differentiates is missing, of the ops that there are.
-TEST(GradientDocs, HaveWhatTensorflowHas) {
+// Every op that TensorFlow differentiates in C++ or Python also has a gradient here, if gradflow
+// has the op.
+TEST(GradientDocs, CoverTensorflowsGradients) {
   for (const char* const language : {"C++", "Python"}) {
     for (const std::string& op : TensorflowOps(language)) {
-      if (GlobalRegistry().FindOp(op) == nullptr) continue;
+      const OpRegistration* const registration = GlobalRegistry().FindOp(op);
+      if (registration == nullptr || IsControlFlow(*registration)) continue;
       EXPECT_TRUE(GradientRegistry::Global().Find(op).ok()) << op;
     }
   }
 }
 
-// ---- Gradients of float alone ----
+// ---- Gradients that exist only for float ----
 
-TEST(GradientFunctions, OfLrnReadItsAttributes) {
+TEST(GradientFunctions, LrnReadsItsAttributes) {
   const Scope scope = Scope::NewRootScope();
   const Output x = ops::Placeholder(scope, DT_FLOAT);
   const auto attrs = ops::LRN::DepthRadius(1).Bias(1.5f).Alpha(0.5f).Beta(0.75f);
@@ -504,13 +566,13 @@ TEST(GradientFunctions, OfLrnReadItsAttributes) {
   EXPECT_LT(error, 2e-3);
 }
 
-// Returns the greatest error of the gradient of y by x at distinct numbers.
+// Returns the largest error of the gradient of y with respect to x at distinct numbers.
 double GradientErrorOfFloats(const Scope& scope, const Output& x, const TensorShape& shape,
                              const Output& y, const TensorShape& y_shape) {
   Tensor value(DT_FLOAT, shape);
   const int64_t n = value.NumElements();
   for (int64_t i = 0; i < n; ++i) {
-    // No two elements are close.
+    // The elements are not close to each other.
     value.flat<float>()(i) = static_cast<float>(i * 7 % n) * 0.25f - 1;
   }
   double error = 1;
@@ -518,7 +580,7 @@ double GradientErrorOfFloats(const Scope& scope, const Output& x, const TensorSh
   return error;
 }
 
-TEST(GradientFunctions, OfPooledVolumes) {
+TEST(GradientFunctions, PooledVolumesAgreeWithDifferences) {
   const TensorShape in = {1, 3, 3, 2, 1};
   const std::vector<int> size = {1, 2, 2, 2, 1};
   const std::vector<int> stride = {1, 2, 1, 1, 1};
@@ -528,7 +590,7 @@ TEST(GradientFunctions, OfPooledVolumes) {
     const Output y = ops::MaxPool3D(scope, x, size, stride, "VALID");
     EXPECT_LT(GradientErrorOfFloats(scope, x, in, y, {1, 1, 2, 1, 1}), 2e-3);
   }
-  // The gradient, and its gradient, are linear in the gradients.
+  // The gradient and its own gradient are linear in the gradients of the outputs.
   Tensor input(DT_FLOAT, in);
   for (int64_t i = 0; i < 18; ++i) input.flat<float>()(i) = static_cast<float>(i * 7 % 18);
   for (const bool second : {false, true}) {
@@ -544,7 +606,7 @@ TEST(GradientFunctions, OfPooledVolumes) {
   }
 }
 
-TEST(GradientFunctions, OfResizedImages) {
+TEST(GradientFunctions, ResizedImagesAgreeWithDifferences) {
   const TensorShape in = {1, 3, 2, 2};
   const TensorShape out = {1, 4, 5, 2};
   for (const bool half : {false, true}) {
@@ -561,7 +623,7 @@ TEST(GradientFunctions, OfResizedImages) {
         scope, x, size, ops::Const(scope, {1.25f, 2.5f}), ops::Const(scope, {0.25f, -0.5f}),
         ops::ScaleAndTranslate::KernelType("triangle").Antialias(half));
     EXPECT_LT(GradientErrorOfFloats(scope, x, in, scaled, out), 2e-3);
-    // The second order: gradients are linear in their first input.
+    // Second order: the gradient op is linear in its first input.
     const Output images = ops::Const(scope, Tensor(DT_FLOAT, {1, 4, 5, 2}));
     const Output linear_grad =
         ops::ResizeBilinearGrad(scope, x, images, ops::ResizeBilinearGrad::HalfPixelCenters(half));
@@ -576,7 +638,7 @@ TEST(GradientFunctions, OfResizedImages) {
   }
 }
 
-TEST(GradientFunctions, OfAdjustedColors) {
+TEST(GradientFunctions, AdjustedColorsAgreeWithDifferences) {
   using Adjust = Output (*)(const Scope&, const Output&, const Output&);
   const std::pair<Adjust, const char*> adjustments[] = {
       {[](const Scope& s, const Output& x, const Output& factor) -> Output {
@@ -602,7 +664,7 @@ TEST(GradientFunctions, OfAdjustedColors) {
     const auto error = FindGradientError(scope, xs, values, {y}, GradientsOf({y}, xs));
     ASSERT_TRUE(error.ok()) << error.status();
     EXPECT_LE(error->max_error, 5e-3 * error->largest) << error->DebugString();
-    // Images of half have gradients of half.
+    // Images in half have gradients in half.
     const Output half = ops::Cast(scope, ops::Const(scope, values[0]), DT_HALF);
     std::vector<Output> gradients;
     GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope, {adjust(scope, half, ops::Const(scope, 0.5f))},
@@ -611,8 +673,8 @@ TEST(GradientFunctions, OfAdjustedColors) {
   }
 }
 
-// Where colors are equal, the derivatives are those of TensorFlow 2.21.
-TEST(GradientFunctions, OfHuesOfEqualChannels) {
+// At equal colors, the expected derivatives come from TensorFlow 2.21.
+TEST(GradientFunctions, HuesOfEqualChannelsAgreeWithTensorFlow) {
   const Scope scope = Scope::NewRootScope();
   const Output x = ops::Const(
       scope, ParseTensor("float[4,3]={0.5, 0.5, 0.25, 0.25, 0.5, 0.5, 0.5, 0.5, 0.5, 0, 0, 0}"));
@@ -628,7 +690,7 @@ TEST(GradientFunctions, OfHuesOfEqualChannels) {
           "float[4,3]={5.333333, 0.6666667, -4, -4, 5.333333, 0.6666667, 8, 0, -4, 4, 0, 0}")));
 }
 
-TEST(GradientFunctions, OfCrops) {
+TEST(GradientFunctions, CropsAgreeWithDifferences) {
   for (const char* const method : {"bilinear", "nearest"}) {
     const Scope scope = Scope::NewRootScope();
     const Output x = ops::Placeholder(scope, DT_FLOAT);
@@ -644,7 +706,7 @@ TEST(GradientFunctions, OfCrops) {
                                                      ops::CropAndResizeGradImage::Method(method));
     EXPECT_LT(GradientErrorOfFloats(scope, crops, {2, 2, 3, 1}, image, {1, 4, 5, 1}), 2e-3);
   }
-  // By the boxes, of an image that is linear in each dimension.
+  // The gradient with respect to the boxes, for an image that is linear in each dimension.
   const Scope scope = Scope::NewRootScope();
   const Output boxes = ops::Placeholder(scope, DT_FLOAT);
   Tensor image(DT_FLOAT, {1, 9, 9, 1});
@@ -661,9 +723,9 @@ TEST(GradientFunctions, OfCrops) {
   EXPECT_LT(error, 5e-3);
 }
 
-// ---- Broadcasting of shapes that are known only when the graph runs ----
+// ---- Broadcasting of shapes that only a run knows ----
 
-TEST(GradientFunctions, SumOverBroadcastDimensionsOfUnknownShapes) {
+TEST(GradientFunctions, SumsOverBroadcastDimensionsOfUnknownShapes) {
   const Scope scope = Scope::NewRootScope();
   const Output x = ops::Placeholder(scope, DT_DOUBLE);
   const Output y = ops::Placeholder(scope, DT_DOUBLE);
@@ -693,9 +755,9 @@ TEST(GradientFunctions, SumOverBroadcastDimensionsOfUnknownShapes) {
   }
 }
 
-// ---- Ops of float ----
+// ---- Ops whose kernels support only float ----
 
-TEST(GradientFunctions, OfBatchNormInInferenceReachItsStatistics) {
+TEST(GradientFunctions, BatchNormInInferenceReachesItsStatistics) {
   for (const char* const format : {"NHWC", "NCHW"}) {
     const Scope scope = Scope::NewRootScope();
     OutputList xs;
@@ -712,7 +774,7 @@ TEST(GradientFunctions, OfBatchNormInInferenceReachItsStatistics) {
   }
 }
 
-TEST(GradientFunctions, OfBatchNormInTraining) {
+TEST(GradientFunctions, BatchNormInTrainingAgreesWithDifferences) {
   const Scope scope = Scope::NewRootScope();
   OutputList xs;
   for (int i = 0; i < 3; ++i) xs.push_back(ops::Placeholder(scope, DT_FLOAT));
@@ -729,7 +791,8 @@ TEST(GradientFunctions, OfBatchNormInTraining) {
   }
 }
 
-// The gradients of all inputs but the first `skip`, by sums of outputs `first` and `second`.
+// Checks the gradients of all inputs but the first `skip`, through sums of the outputs `first` and
+// `second`.
 void ExpectGradientsOfCell(const char* op, const std::string& attrs, const std::string& inputs,
                            size_t skip, int first, int second) {
   SCOPED_TRACE(op);
@@ -757,7 +820,7 @@ void ExpectGradientsOfCell(const char* op, const std::string& attrs, const std::
       StatusIs(absl::StatusCode::kUnimplemented, ::testing::HasSubstr("no gradient of output 2")));
 }
 
-TEST(GradientFunctions, OfRecurrentCells) {
+TEST(GradientFunctions, RecurrentCellsAgreeWithDifferences) {
   const std::string weights =
       "float[2,2]={0.5, -1, 0.25, 0.75}; float[2,2]={-0.5, 0.25, 1, -0.75}; "
       "float[3,8]={0.1, -0.2, 0.3, 0.4, -0.5, 0.6, 0.7, -0.8, 0.9, -1, 0.5, 0.25, -0.75, 0.3, 0.2, "
@@ -776,8 +839,8 @@ TEST(GradientFunctions, OfRecurrentCells) {
                         0, 3, 3);
 }
 
-// GRUBlockCellGrad computes those of x and h_prev.
-TEST(GradientFunctions, OfGruCellComputeThoseOfInputsOnce) {
+// GRUBlockCellGrad already computes the gradients of x and h_prev.
+TEST(GradientFunctions, GruCellComputesGradientsOfInputsOnce) {
   const Scope scope = Scope::NewRootScope();
   OutputList xs;
   for (const char* const x :
@@ -795,7 +858,7 @@ TEST(GradientFunctions, OfGruCellComputeThoseOfInputsOnce) {
   EXPECT_THAT(products, ::testing::ElementsAre("MatMul", "MatMul"));
 }
 
-TEST(GradientFunctions, OfFakeQuantizationAreThoseOfItsGradientOps) {
+TEST(GradientFunctions, FakeQuantizationUsesItsGradientOps) {
   const Scope scope = Scope::NewRootScope();
   const Tensor x = ParseTensor("float[2,3]={-9, -1.25, 0, 1.5, 2.75, 9}");
   const Tensor dy = ParseTensor("float[2,3]={1, 2, 3, 4, 5, 6}");
@@ -836,8 +899,8 @@ TEST(GradientFunctions, OfFakeQuantizationAreThoseOfItsGradientOps) {
 
 // ---- Second order of gradient ops of float ----
 
-// In training the gradient op depends on x through the statistics, too.
-TEST(GradientFunctions, OfBatchNormGradients) {
+// In training, the gradient op also depends on x through the statistics.
+TEST(GradientFunctions, BatchNormGradientsAreDifferentiable) {
   struct Case {
     const char* format;
     bool is_training;
@@ -890,7 +953,7 @@ TEST(GradientFunctions, OfBatchNormGradients) {
     const auto error = FindGradientError(scope, xs, values, ys, GradientsOf(ys, xs));
     ASSERT_TRUE(error.ok()) << error.status();
     EXPECT_LE(error->max_error, 2e-3 * error->largest) << error->DebugString();
-    // The gradients of the gradients have gradients.
+    // The gradients of the gradients are differentiable.
     OutputList weighted;
     std::vector<Output> weights;
     for (const Output& y : ys) weights.push_back(Cosines(scope, y, 1));
@@ -898,15 +961,15 @@ TEST(GradientFunctions, OfBatchNormGradients) {
     const auto next = FindGradientError(scope, xs, values, weighted, GradientsOf(weighted, xs));
     ASSERT_TRUE(next.ok()) << next.status();
     EXPECT_LE(next->max_error, 1e-2 * next->largest) << next->DebugString();
-    // One of the outputs alone.
+    // The gradient function also works if only one of the outputs has a gradient.
     const auto one = FindGradientError(scope, xs, values, {ys[1]}, GradientsOf({ys[1]}, xs));
     ASSERT_TRUE(one.ok()) << one.status();
     EXPECT_LE(one->max_error, 2e-3 * one->largest) << one->DebugString();
   }
 }
 
-// The second derivatives of a batch norm of half, whose statistics are float.
-TEST(GradientFunctions, OfBatchNormGradientsOfHalf) {
+// The second derivatives of a batch norm in half, whose statistics are float.
+TEST(GradientFunctions, BatchNormGradientsOfHalfAreDifferentiable) {
   const Scope scope = Scope::NewRootScope();
   const Output x = ops::Const(scope, ParseTensor("half[2,2,1,2]={1, -2, 3, 0, -1, 4, 2, 1}"));
   const Output scale = ops::Const(scope, {1.5f, -2.0f});
@@ -923,7 +986,7 @@ TEST(GradientFunctions, OfBatchNormGradientsOfHalf) {
   GRADFLOW_ASSERT_OK(ClientSession(scope).Run(second, &values));
 }
 
-TEST(GradientFunctions, OfLrnGradients) {
+TEST(GradientFunctions, LrnGradientsAreDifferentiable) {
   const Scope scope = Scope::NewRootScope();
   OutputList xs;
   for (int i = 0; i < 3; ++i) xs.push_back(ops::Placeholder(scope, DT_FLOAT));
@@ -940,7 +1003,7 @@ TEST(GradientFunctions, OfLrnGradients) {
 }
 
 // The gradient ops are linear in the gradients, and constant in the other inputs.
-TEST(GradientFunctions, OfFakeQuantizationGradients) {
+TEST(GradientFunctions, FakeQuantizationGradientsAreDifferentiable) {
   const Scope scope = Scope::NewRootScope();
   const Output dy = ops::Placeholder(scope, DT_FLOAT);
   const Output x = ops::Const(scope, ParseTensor("float[2,3]={-9, -1.25, 0, 1.5, 2.75, 9}"));
@@ -969,7 +1032,7 @@ TEST(GradientFunctions, OfFakeQuantizationGradients) {
   check({none.backprops_wrt_input, none.backprop_wrt_min, none.backprop_wrt_max});
 }
 
-TEST(GradientFunctions, OfSparseMatMul) {
+TEST(GradientFunctions, SparseMatMulAgreesWithDifferences) {
   for (const bool transpose_a : {false, true}) {
     for (const bool transpose_b : {false, true}) {
       const Scope scope = Scope::NewRootScope();
@@ -989,8 +1052,9 @@ TEST(GradientFunctions, OfSparseMatMul) {
   }
 }
 
-// Numbers of one seed move with alpha as quantiles, except near the jumps of the method.
-TEST(GradientFunctions, OfGammaNumbersAreThoseOfQuantiles) {
+// Random numbers with a fixed seed move with alpha like quantiles, except near the jumps of the
+// sampling method.
+TEST(GradientFunctions, GammaNumbersMoveLikeQuantiles) {
   const Scope scope = Scope::NewRootScope();
   const Output alpha = ops::Const(scope, {0.5, 1.0, 4.0});
   const Output samples = ops::StatelessRandomGammaV2(scope, {2, 3}, {7, 8}, alpha);
@@ -1007,7 +1071,7 @@ TEST(GradientFunctions, OfGammaNumbersAreThoseOfQuantiles) {
   for (int i = 0; i < 6; ++i) {
     const double a = i % 3 == 0 ? 0.5 : i % 3 == 1 ? 1.0 : 4.0;
     const double x = values[0].flat<double>()(i);
-    // dP/da by differences of the quantile's equation P(a, x) = p.
+    // Computes dP/da by differences of P(a, x) = p.
     const Scope step = Scope::NewRootScope();
     std::vector<Tensor> p;
     const double h = 1e-5;
@@ -1025,7 +1089,7 @@ TEST(GradientFunctions, OfGammaNumbersAreThoseOfQuantiles) {
   EXPECT_EQ(values[2].shape(), TensorShape({2}));
 }
 
-TEST(GradientFunctions, OfTruncatedNormalNumbers) {
+TEST(GradientFunctions, TruncatedNormalNumbersMoveWithTheirParameters) {
   const Scope scope = Scope::NewRootScope();
   const double inf = std::numeric_limits<double>::infinity();
   const std::vector<std::vector<double>> values = {{1, -1}, {0.5, 2}, {0.5, -inf}, {2, 1}};
@@ -1058,14 +1122,14 @@ TEST(GradientFunctions, OfTruncatedNormalNumbers) {
   }
 }
 
-// Functions of complex singular vectors that do not depend on their phases.
-TEST(GradientFunctions, OfComplexSingularVectors) {
+// The tested functions do not depend on the phases of the complex singular vectors.
+TEST(GradientFunctions, ComplexSingularVectorsAgreeWithDifferences) {
   const Scope scope = Scope::NewRootScope();
   const Output re = ops::Placeholder(scope, DT_DOUBLE, ops::Placeholder::Shape({3, 2}));
   const Output im = ops::Placeholder(scope, DT_DOUBLE, ops::Placeholder::Shape({3, 2}));
   const Output z = ops::Complex(scope, re, im, ops::Complex::Tout(DT_COMPLEX128));
   const ops::Svd svd(scope, z);
-  // |u|^2, and u_1 conj(v_1), as the phases of u and v are one.
+  // |u|^2, and u_1 conj(v_1), which does not change with a common phase of u and v.
   const Output squares =
       ops::Square(scope, ops::ComplexAbs(scope, svd.u, ops::ComplexAbs::Tout(DT_DOUBLE)));
   const Output product = ops::BatchMatMulV2(scope, svd.u, svd.v, ops::BatchMatMulV2::AdjY(true));
@@ -1078,8 +1142,8 @@ TEST(GradientFunctions, OfComplexSingularVectors) {
   EXPECT_LE(error->max_error, Allowed(*error)) << error->DebugString();
 }
 
-// Second derivatives that are not known are errors, not zeros.
-TEST(GradientFunctions, OfGammaNumbersHaveNoSecondOrder) {
+// Unknown second derivatives are errors, not zeros.
+TEST(GradientFunctions, GammaNumbersHaveNoSecondOrder) {
   const Scope scope = Scope::NewRootScope();
   const Output alpha = ops::Const(scope, {0.5, 1.0});
   const auto second = [&](const Output& y) {
@@ -1093,8 +1157,8 @@ TEST(GradientFunctions, OfGammaNumbersHaveNoSecondOrder) {
               StatusIs(absl::StatusCode::kUnimplemented, ::testing::HasSubstr("IgammaGradA")));
 }
 
-// The first sum is log(0): of its exponentials, which are finite.
-TEST(GradientFunctions, OfExclusiveLogSums) {
+// The first sum is log(0). Its gradient is computed from the exponentials, which are finite.
+TEST(GradientFunctions, ExclusiveLogSumsAreFinite) {
   using Attrs = ops::CumulativeLogsumexp;
   for (const bool reverse : {false, true}) {
     const Scope scope = Scope::NewRootScope();
@@ -1117,8 +1181,8 @@ TEST(GradientFunctions, OfExclusiveLogSums) {
   }
 }
 
-// A derivative that is not known is an error where it is asked for, not 0.
-TEST(GradientFunctions, OfSpecialFunctionsByTheirOtherArguments) {
+// Requesting an unknown derivative is an error. The result is not 0.
+TEST(GradientFunctions, UnknownDerivativesOfSpecialFunctionsAreErrors) {
   const Scope scope = Scope::NewRootScope();
   const Output a = ops::Const(scope, 2.0);
   const Output b = ops::Const(scope, 1.5);
@@ -1142,8 +1206,8 @@ TEST(GradientFunctions, OfSpecialFunctionsByTheirOtherArguments) {
   for (const Output& y : {zeta, polygamma, betainc}) GRADFLOW_EXPECT_OK(by(y, x));
 }
 
-// The gradient of the gradients reads patches of the size of the filter.
-TEST(GradientFunctions, OfDilationGradientsNeedTheSizeOfTheFilter) {
+// The gradient of the gradients reads patches with the size of the filter.
+TEST(GradientFunctions, DilationGradientsNeedTheSizeOfTheFilter) {
   const Scope scope = Scope::NewRootScope();
   const Output x = ops::Placeholder(scope, DT_FLOAT);
   const Output filter = ops::Placeholder(scope, DT_FLOAT);
@@ -1153,10 +1217,10 @@ TEST(GradientFunctions, OfDilationGradientsNeedTheSizeOfTheFilter) {
   GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope, {ops::Square(scope, y)}, {x}, &first));
   EXPECT_THAT(AddSymbolicGradients(scope, first, {x}, &second),
               StatusIs(absl::StatusCode::kUnimplemented,
-                       ::testing::HasSubstr("numbers of rows and columns of the filter")));
+                       ::testing::HasSubstr("a known number of rows and columns")));
 }
 
-TEST(GradientFunctions, OfEinsumOfManyInputs) {
+TEST(GradientFunctions, EinsumTakesManyInputs) {
   const auto gradients = [](int n, std::vector<Output>* dx) {
     const Scope scope = Scope::NewRootScope();
     const std::vector<Output> xs(n, ops::Const(scope, {complex64(1, 2)}));
@@ -1174,10 +1238,10 @@ TEST(GradientFunctions, OfEinsumOfManyInputs) {
   std::vector<Output> dx;
   GRADFLOW_EXPECT_OK(gradients(256, &dx));
   EXPECT_THAT(gradients(257, &dx), StatusIs(absl::StatusCode::kUnimplemented,
-                                            ::testing::HasSubstr("expected at most 256")));
+                                            ::testing::HasSubstr("at most 256 inputs")));
 }
 
-TEST(GradientFunctions, OfDecompositionsThatAreNotKnown) {
+TEST(GradientFunctions, UnknownGradientsOfDecompositionsAreErrors) {
   const Scope scope = Scope::NewRootScope();
   const Output a = ops::Const(scope, ParseTensor("double[3,2]={2, 1, 0.5, 3, 1, -1}"));
   std::vector<Output> gradients;
@@ -1197,8 +1261,8 @@ TEST(GradientFunctions, OfDecompositionsThatAreNotKnown) {
                        ::testing::HasSubstr("numbers of rows and columns are known")));
 }
 
-// There are no segments, and all ids are ignored.
-TEST(GradientFunctions, OfNoSegments) {
+// The number of segments is 0, so all ids are ignored.
+TEST(GradientFunctions, NumberOfSegmentsMayBeZero) {
   const Scope scope = Scope::NewRootScope();
   const Output x = ops::Const(scope, ParseTensor("double[2,3]={1, 2, 3, 4, 5, 6}"));
   const Output none = ops::Const(scope, 0);
@@ -1215,8 +1279,8 @@ TEST(GradientFunctions, OfNoSegments) {
   }
 }
 
-// Tuples out of range that an op ignores have no gradient, and are no error.
-TEST(GradientFunctions, OfIgnoredTuples) {
+// Index tuples that an op ignores have no gradient, and they are not an error.
+TEST(GradientFunctions, IgnoredTuplesHaveNoGradient) {
   const Scope scope = Scope::NewRootScope();
   const Output x = ops::Const(scope, {1.0, 2.0, 3.0});
   const Output updates = ops::Const(scope, {4.0, 5.0});
@@ -1255,8 +1319,9 @@ TEST(GradientFunctions, OfIgnoredTuples) {
 
 // ---- Ops of symmetric matrices ----
 
-// Of X X^T + I, since the gradient is symmetric while the op reads one triangle.
-TEST(GradientFunctions, OfCholesky) {
+// Differentiates Cholesky(X X^T + I), because the op reads one triangle but its gradient is
+// symmetric.
+TEST(GradientFunctions, CholeskyAgreesWithDifferences) {
   const Scope scope = Scope::NewRootScope();
   const Output x = ops::Placeholder(scope, DT_DOUBLE);
   const Output identity = ops::Const(scope, ParseTensor("double[2,2]={1, 0, 0, 1}"));
@@ -1268,8 +1333,8 @@ TEST(GradientFunctions, OfCholesky) {
   EXPECT_LE(error->max_error, Allowed(*error)) << error->DebugString();
 }
 
-// The second order, of a weighted sum.
-TEST(GradientFunctions, OfCholeskyHaveGradients) {
+// Checks the second order for a weighted sum of the outputs.
+TEST(GradientFunctions, CholeskyGradientsAreDifferentiable) {
   const Scope scope = Scope::NewRootScope();
   const Output x = ops::Placeholder(scope, DT_DOUBLE);
   const Output identity = ops::Const(scope, ParseTensor("double[2,2]={1, 0, 0, 1}"));
@@ -1287,7 +1352,7 @@ TEST(GradientFunctions, OfCholeskyHaveGradients) {
   EXPECT_LE(error->max_error, 30 * Allowed(*error)) << error->DebugString();
 }
 
-TEST(GradientFunctions, OfQuantizeAndDequantizeAreTheIdentity) {
+TEST(GradientFunctions, QuantizeAndDequantizeHasTheIdentityAsGradient) {
   const Scope scope = Scope::NewRootScope();
   const Output x = ops::Const(scope, {-1.0f, 0.25f, 1.0f});
   const Output y = ops::QuantizeAndDequantizeV2(scope, x, -1.0f, 1.0f);
@@ -1295,7 +1360,8 @@ TEST(GradientFunctions, OfQuantizeAndDequantizeAreTheIdentity) {
   const Output dy = ops::Const(scope, {3.0f, 4.0f, 5.0f});
   GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope, {y}, {x}, {dy}, &gradients));
   EXPECT_EQ(gradients[0], dy);
-  // Version 4 passes nothing on outside of the range, nor does the gradient of its gradient op.
+  // Outside of the range, version 4 has gradient 0. The same holds for the gradient of its gradient
+  // op.
   const Output y4 = ops::QuantizeAndDequantizeV4(scope, x, -0.5f, 2.0f,
                                                  ops::QuantizeAndDequantizeV4::RangeGiven(true));
   GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope, {y4}, {x}, {dy}, &gradients));
@@ -1310,8 +1376,9 @@ TEST(GradientFunctions, OfQuantizeAndDequantizeAreTheIdentity) {
 
 // ---- Complex numbers ----
 
-// Of a real function of complex numbers, the gradient is that of its real and imaginary parts.
-TEST(GradientFunctions, OfComplexNumbersAreThoseOfTheirParts) {
+// The gradient of a real function of complex numbers combines the gradients of its real and
+// imaginary parts.
+TEST(GradientFunctions, ComplexNumbersCombineTheGradientsOfTheirParts) {
   using Function = Output (*)(const Scope&, const Output&);
   const std::vector<std::pair<const char*, Function>> functions = {
       {"Abs",

@@ -37,7 +37,7 @@ class GradientsTest : public ::testing::Test {
   Output Variable(const std::string& name, DataType dtype = DT_DOUBLE) {
     return ops::Placeholder(scope_.WithOpName(name), dtype, ops::Placeholder::Shape(TensorShape()));
   }
-  // Returns the gradients of the sum of `ys` by `xs`, which are fed `values`.
+  // Returns the gradients of the sum of `ys` with respect to `xs`, which are fed `values`.
   std::vector<double> Gradients(const std::vector<Output>& ys, const std::vector<Output>& xs,
                                 const std::vector<double>& values) {
     std::vector<Output> gradients;
@@ -62,7 +62,7 @@ class GradientsTest : public ::testing::Test {
 TEST_F(GradientsTest, SumsOverAllPaths) {
   const Output x = Variable("x");
   const Output y = Variable("y");
-  // x^2 y + x + x.
+  // Computes x^2 y + x + x.
   const Output product = ops::Mul(scope_, ops::Square(scope_, x), y);
   const Output z = ops::AddN(scope_, {product, x, x});
   EXPECT_THAT(Gradients({z}, {x, y}, {3, 5}), ElementsAre(2 * 3 * 5 + 2, 9));
@@ -76,13 +76,13 @@ TEST_F(GradientsTest, SumsOverOutputsWithTheirGradients) {
   GRADFLOW_ASSERT_OK(AddSymbolicGradients(
       scope_, {a, b}, {x}, {ops::Const(scope_, 10.0), ops::Const(scope_, 3.0)}, &gradients));
   EXPECT_THAT(Evaluate(gradients, {x}, {4}), ElementsAre(10 * 8 - 3));
-  // An output without a gradient counts nothing.
+  // An output without a gradient is ignored.
   GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope_, {a, b}, {x},
                                           {NoGradient(), ops::Const(scope_, 3.0)}, &gradients));
   EXPECT_THAT(Evaluate(gradients, {x}, {4}), ElementsAre(-3));
 }
 
-TEST_F(GradientsTest, GoesOnThroughInputs) {
+TEST_F(GradientsTest, ContinuesThroughInputs) {
   const Output x = Variable("x");
   const Output y = ops::Square(scope_, x);
   const Output z = ops::Mul(scope_, y, x);
@@ -91,7 +91,7 @@ TEST_F(GradientsTest, GoesOnThroughInputs) {
   EXPECT_THAT(Evaluate(gradients, {x}, {2}), ElementsAre(12, 2, 1));
 }
 
-TEST_F(GradientsTest, StopsWhereAsked) {
+TEST_F(GradientsTest, StopsAtStopGradients) {
   const Output x = Variable("x");
   const Output y = ops::Square(scope_, x);
   const Output z = ops::Mul(scope_, y, x);
@@ -102,7 +102,7 @@ TEST_F(GradientsTest, StopsWhereAsked) {
   EXPECT_THAT(Evaluate(gradients, {x}, {2}), ElementsAre(4, 2));
 }
 
-TEST_F(GradientsTest, TellsInputsWithoutAGradient) {
+TEST_F(GradientsTest, ReportsInputsWithoutAGradient) {
   const Output x = Variable("x");
   const Output y = Variable("y");
   const Output stopped = ops::StopGradient(scope_, ops::Square(scope_, y));
@@ -115,8 +115,8 @@ TEST_F(GradientsTest, TellsInputsWithoutAGradient) {
   EXPECT_EQ(gradients[1].node(), nullptr);
 }
 
-// Indices and counts do not vary continuously.
-TEST_F(GradientsTest, OfIntegersDoNotExist) {
+// Indices and counts are not continuous.
+TEST_F(GradientsTest, IntegersHaveNoGradient) {
   const Output x = ops::Const(scope_, {1.0, 3.0, 2.0});
   const ops::TopK top(scope_, x, 2);
   const Output rounded = ops::Cast(scope_, x, DT_INT32);
@@ -127,7 +127,7 @@ TEST_F(GradientsTest, OfIntegersDoNotExist) {
   EXPECT_TRUE(IsNoGradient(gradients[0]));
 }
 
-TEST_F(GradientsTest, OfIntegersAreThereIfAsked) {
+TEST_F(GradientsTest, IntegersHaveGradientsOnRequest) {
   const Output x = Variable("x");
   const Output i = ops::Const(scope_, {3, 4});
   const Output rows = ops::Cast(scope_, x, DT_INT32);
@@ -136,7 +136,7 @@ TEST_F(GradientsTest, OfIntegersAreThereIfAsked) {
   options.of_integers = true;
   std::vector<Output> gradients;
   GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope_, {picked}, {i, x, rows}, &gradients, options));
-  // Indices still have none.
+  // Indices still have no gradient.
   EXPECT_TRUE(IsNoGradient(gradients[1]));
   EXPECT_TRUE(IsNoGradient(gradients[2]));
   std::vector<Tensor> outputs;
@@ -144,7 +144,7 @@ TEST_F(GradientsTest, OfIntegersAreThereIfAsked) {
   EXPECT_THAT(outputs[0], TensorEq(AsTensor<int32_t>({0, 8})));
 }
 
-TEST_F(GradientsTest, InputsMustBeReachedIfAsked) {
+TEST_F(GradientsTest, InputsMustBeReachedOnRequest) {
   const Output x = Variable("x");
   const Output y = Variable("y");
   const Output stopped = ops::Add(scope_, x, ops::StopGradient(scope_, y));
@@ -159,8 +159,8 @@ TEST_F(GradientsTest, InputsMustBeReachedIfAsked) {
                        "from the output node(s)."));
 }
 
-// 2^32 rows, which exceed int32.
-TEST_F(GradientsTest, OfGathersOfManyBatches) {
+// The number of rows, 2^32, exceeds int32.
+TEST_F(GradientsTest, GathersMayHaveManyBatches) {
   const Output params = ops::Fill(scope_, {1 << 16, 1 << 16, 0}, 1.0);
   const Output indices = ops::Fill(scope_, {1 << 16, 1}, 7);
   const Output y = ops::GatherV2(scope_, params, indices, 1, ops::GatherV2::BatchDims(1));
@@ -174,7 +174,7 @@ TEST_F(GradientsTest, OfGathersOfManyBatches) {
 TEST_F(GradientsTest, DifferentiatesGradients) {
   const Output x = Variable("x");
   Output y = ops::Mul(scope_, ops::Square(scope_, x), ops::Square(scope_, x));
-  // x^4, 4 x^3, 12 x^2, 24 x.
+  // The derivatives of x^4 are 4 x^3, 12 x^2 and 24 x.
   std::vector<double> derivatives;
   for (int order = 0; order < 3; ++order) {
     std::vector<Output> gradients;
@@ -210,7 +210,7 @@ TEST_F(GradientsTest, ColocatesGradientsWithTheirOps) {
   EXPECT_THAT(classes, ElementsAre("loc:@exp"));
 }
 
-// In time linear in the chain, and without recursion.
+// Takes linear time and does not recurse.
 TEST_F(GradientsTest, TakesDeepGraphs) {
   constexpr int kDepth = 50000;
   const Output x = Variable("x");
@@ -223,14 +223,14 @@ TEST_F(GradientsTest, TakesDeepGraphs) {
   EXPECT_THAT(Evaluate(gradients, {x}, {4}), ElementsAre(1));
 }
 
-TEST_F(GradientsTest, EndAtRandomNumbers) {
+TEST_F(GradientsTest, StopsAtRandomNumbers) {
   const Output x = Variable("x");
   const Output noise = ops::RandomStandardNormal(scope_, ops::Shape(scope_, x), DT_DOUBLE);
   EXPECT_THAT(Gradients({ops::Add(scope_, ops::Square(scope_, x), noise)}, {x}, {5}),
               ElementsAre(10));
 }
 
-TEST_F(GradientsTest, AddsNothingForWhatDoesNotLieBetween) {
+TEST_F(GradientsTest, SkipsOpsThatDoNotDependOnTheInputs) {
   const Output x = Variable("x");
   const Output unknown = ops::Cast(scope_, ops::Range(scope_, 0, 3, 1), DT_DOUBLE);
   const Output y = ops::Mul(scope_, ops::Square(scope_, x), ops::Sum(scope_, unknown, 0));
@@ -266,7 +266,7 @@ TEST_F(GradientsTest, ErrorsNameOpsBeforeOneWithoutAGradientFunction) {
                        "no gradient function is registered for Exp (node 'a'), Neg (node 'b')"));
 }
 
-// Nodes of the graph that the scope does not know, such as an imported graph's gradients.
+// The graph has nodes that the scope does not know, such as gradients of an imported graph.
 TEST_F(GradientsTest, AvoidsNamesThatTheGraphHas) {
   const Output x = Variable("x");
   const Output y = ops::Exp(scope_.WithOpName("exp"), x);
@@ -279,7 +279,7 @@ TEST_F(GradientsTest, AvoidsNamesThatTheGraphHas) {
   EXPECT_THAT(gradients[0].node()->name(), HasSubstr("gradients_1/exp/"));
 }
 
-TEST_F(GradientsTest, OfMeansOfManyHalfNumbers) {
+TEST_F(GradientsTest, MeansOfManyHalfNumbersAreExact) {
   const Output x = ops::Placeholder(scope_, DT_HALF);
   const Output y = ops::Mean(scope_, x, 1);
   std::vector<Output> gradients;
@@ -292,7 +292,7 @@ TEST_F(GradientsTest, OfMeansOfManyHalfNumbers) {
   EXPECT_EQ(static_cast<float>(outputs[0].flat<half>()(0)), 1.0f / 256);
 }
 
-TEST_F(GradientsTest, EndAtIntegers) {
+TEST_F(GradientsTest, StopsAtIntegers) {
   const Output x = Variable("x");
   const Output i = ops::Placeholder(scope_, DT_INT32);
   const Output y = ops::Mul(scope_, x, ops::Cast(scope_, ops::Mul(scope_, i, i), DT_DOUBLE));
@@ -303,8 +303,9 @@ TEST_F(GradientsTest, EndAtIntegers) {
   EXPECT_TRUE(IsNoGradient(gradients[1]));
 }
 
-// A product whose inputs are known to have one shape has two nodes of gradients, and no sums.
-TEST_F(GradientsTest, OfChainsOfKnownShapesHaveNoSums) {
+// If the inputs of a product are known to have the same shape, its gradients are two nodes, without
+// sums over broadcast dimensions.
+TEST_F(GradientsTest, ChainsOfKnownShapesNeedNoSums) {
   constexpr int kDepth = 20000;
   const Output x = Variable("x");
   const Output w = Variable("w");
@@ -313,12 +314,12 @@ TEST_F(GradientsTest, OfChainsOfKnownShapesHaveNoSums) {
   std::vector<Output> gradients;
   const int before = scope_.graph()->num_nodes();
   GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope_, {y}, {x, w}, &gradients));
-  // The one that is spread, and the sum of the gradients of w.
+  // Two more nodes: the gradient of y, a tensor of ones, and the sum of the gradients of w.
   EXPECT_EQ(scope_.graph()->num_nodes() - before, 2 * kDepth + 2);
   EXPECT_THAT(Evaluate(gradients, {x, w}, {4, -1}), ElementsAre(1, -4.0 * kDepth));
 }
 
-// The known shapes of two inputs. A gradient is summed if its input may be broadcast.
+// The statically known shapes of two inputs. A gradient is summed if its input may be broadcast.
 struct BroadcastCase {
   PartialTensorShape x;
   PartialTensorShape y;
@@ -326,7 +327,7 @@ struct BroadcastCase {
   bool sums_y;
 };
 
-TEST_F(GradientsTest, AreSummedWhereShapesMayBeBroadcast) {
+TEST_F(GradientsTest, SumsIfShapesMayBeBroadcast) {
   const PartialTensorShape unknown{};
   const PartialTensorShape scalar = TensorShape();
   const std::vector<BroadcastCase> cases = {
@@ -349,7 +350,7 @@ TEST_F(GradientsTest, AreSummedWhereShapesMayBeBroadcast) {
     GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope, {ops::Sub(scope, x, y)}, {x, y}, &gradients));
     EXPECT_EQ(gradients[0].node()->type_string() == "Reshape", c.sums_x);
     EXPECT_EQ(gradients[1].node()->type_string() == "Reshape", c.sums_y);
-    // Unknown sizes are 1 or 2, so that they broadcast with all known ones.
+    // Unknown sizes are 1 or 2, so that they broadcast with all known sizes.
     for (const int64_t size : {1, 2}) {
       const auto feed = [&](const PartialTensorShape& shape) {
         TensorShape fed;
@@ -387,8 +388,8 @@ TEST_F(GradientsTest, AreSummedWhereShapesMayBeBroadcast) {
   }
 }
 
-// A fed tensor may have another shape than the one before it, where the graph knows none.
-TEST_F(GradientsTest, HaveTheShapesOfFedTensors) {
+// If the graph does not know the shape, the next fed tensor may have another shape.
+TEST_F(GradientsTest, FollowsTheShapesOfFedTensors) {
   const Output w = ops::Placeholder(scope_, DT_FLOAT, ops::Placeholder::Shape({-1}));
   const Output b = ops::Const(scope_, {3.0f, 4.0f});
   std::vector<Output> gradients;
@@ -445,7 +446,7 @@ class SparseGradientsTest : public ::testing::Test {
     GRADFLOW_EXPECT_OK(ClientSession(scope_).Run(ys, &outputs));
     return outputs;
   }
-  // Expects the same as the dense gradient.
+  // Expects that `gradient` equals the dense gradient.
   void ExpectDense(const Output& y, const Output& x, const SparseGradient& gradient) {
     std::vector<Output> dense;
     GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope_, {y}, {x}, &dense));
@@ -458,7 +459,7 @@ class SparseGradientsTest : public ::testing::Test {
   Output table_ = ops::Const(scope_, AsTensor<float>({1, 2, 3, 4, 5, 6}, {3, 2}));
 };
 
-TEST_F(SparseGradientsTest, OfGatherAreItsRows) {
+TEST_F(SparseGradientsTest, GatherHasSlicesOfItsRows) {
   const Output rows = ops::Gather(scope_, table_, {{2, 0}, {2, 2}});
   const Output y = ops::Square(scope_, rows);
   const SparseGradient gradient = GradientOf(y, table_);
@@ -472,7 +473,7 @@ TEST_F(SparseGradientsTest, OfGatherAreItsRows) {
   ExpectDense(y, table_, gradient);
 }
 
-TEST_F(SparseGradientsTest, OfSeveralReadersAreConcatenated) {
+TEST_F(SparseGradientsTest, SeveralReadersAreConcatenated) {
   const Output a = ops::GatherV2(scope_, table_, {1, 1}, 0);
   const Output b = ops::Gather(scope_, table_, ops::Const(scope_, static_cast<int64_t>(2)));
   const Output y = ops::Add(scope_, ops::Square(scope_, a), ops::Exp(scope_, b));
@@ -489,7 +490,7 @@ TEST_F(SparseGradientsTest, AreDenseIfOtherOpsReadTheInput) {
   const SparseGradient gradient = GradientOf(y, table_);
   EXPECT_FALSE(gradient.is_sparse);
   ExpectDense(y, table_, gradient);
-  // Also of columns, or of a placeholder for the axis.
+  // A gather of columns, or along an unknown axis, also has a dense gradient.
   for (const Output& axis : {Output(ops::Const(scope_, 1)),
                              Output(ops::PlaceholderWithDefault(scope_, 0, TensorShape()))}) {
     const Output other = ops::GatherV2(scope_, table_, {1, 1}, axis);
@@ -499,8 +500,8 @@ TEST_F(SparseGradientsTest, AreDenseIfOtherOpsReadTheInput) {
   }
 }
 
-// The input is an inner tensor, whose gradient goes on as a tensor.
-TEST_F(SparseGradientsTest, OfInnerTensors) {
+// The gradient of an inner tensor continues as a dense tensor.
+TEST_F(SparseGradientsTest, InnerTensorsContinueDense) {
   const Output squares = ops::Square(scope_, table_);
   const Output y = ops::Gather(scope_, squares, {2, 2});
   std::vector<SparseGradient> gradients;
@@ -509,7 +510,7 @@ TEST_F(SparseGradientsTest, OfInnerTensors) {
   ExpectDense(y, squares, gradients[0]);
   EXPECT_FALSE(gradients[1].is_sparse);
   ExpectDense(y, table_, gradients[1]);
-  // There are slices if nothing needs the tensor.
+  // The gradient is sparse if no other op needs the tensor.
   EXPECT_TRUE(GradientOf(y, squares).is_sparse);
 }
 
@@ -521,7 +522,7 @@ TEST_F(SparseGradientsTest, PassThroughCopies) {
   ASSERT_TRUE(gradient.is_sparse);
   EXPECT_EQ(Evaluate({gradient.slices.indices})[0].NumElements(), 4);
   ExpectDense(y, table_, gradient);
-  // The copy may be an input, too.
+  // The copy may also be an input.
   std::vector<SparseGradient> both;
   const Output dy = ops::OnesLike(scope_, y);
   GRADFLOW_ASSERT_OK(AddSparseSymbolicGradients(scope_, {y}, {copy, table_}, {dy}, &both));
@@ -529,11 +530,11 @@ TEST_F(SparseGradientsTest, PassThroughCopies) {
   ExpectDense(y, copy, both[0]);
   ASSERT_TRUE(both[1].is_sparse);
   ExpectDense(y, table_, both[1]);
-  // Another reader of the copy.
+  // Another op reads the copy.
   const Output dense = ops::Mul(scope_, ops::Sum(scope_, y, {0, 1}), copy);
   EXPECT_FALSE(GradientOf(dense, table_).is_sparse);
   ExpectDense(dense, table_, GradientOf(dense, table_));
-  // A copy that is a constant.
+  // The gradient stops at the copy.
   GradientBuildOptions options;
   options.stop_gradients = {copy};
   std::vector<SparseGradient> stopped;
@@ -544,7 +545,7 @@ TEST_F(SparseGradientsTest, PassThroughCopies) {
   EXPECT_TRUE(IsNoGradient(stopped[0].dense));
 }
 
-TEST_F(SparseGradientsTest, OfVariablesPassThroughReads) {
+TEST_F(SparseGradientsTest, VariablesHaveSlicesThroughReads) {
   const Output w = ops::VarHandleOp(scope_, DT_FLOAT, {3, 2});
   const auto init = ops::AssignVariableOp(scope_, w, table_);
   const Output first = ops::ReadVariableOp(scope_, w, DT_FLOAT);
@@ -565,7 +566,7 @@ TEST_F(SparseGradientsTest, OfVariablesPassThroughReads) {
   EXPECT_EQ(values[2].NumElements(), 6);
 }
 
-TEST_F(SparseGradientsTest, OfWhatDoesNotDependAreNone) {
+TEST_F(SparseGradientsTest, AreEmptyForIndependentOutputs) {
   const SparseGradient gradient = GradientOf(ops::Const(scope_, 1.0f), table_);
   EXPECT_FALSE(gradient.is_sparse);
   EXPECT_TRUE(IsNoGradient(gradient.dense));
@@ -598,7 +599,7 @@ TEST_F(GradientsTest, UsesRegisteredFunctions) {
   EXPECT_TRUE(IsNoGradient(gradients[0]));
 }
 
-TEST_F(GradientsTest, AProgramsFunctionReplacesTheDefault) {
+TEST_F(GradientsTest, CustomFunctionReplacesTheDefault) {
   GradientRegistry& registry = GradientRegistry::Global();
   EXPECT_TRUE(registry.Register("Rint", Tenfold));
   EXPECT_FALSE(registry.Register("Rint", Tenfold));
@@ -606,7 +607,7 @@ TEST_F(GradientsTest, AProgramsFunctionReplacesTheDefault) {
   EXPECT_THAT(Gradients({ops::Rint(scope_, x)}, {x}, {1.25}), ElementsAre(10));
 }
 
-TEST_F(GradientsTest, ChecksWhatFunctionsReturn) {
+TEST_F(GradientsTest, ChecksResultsOfGradientFunctions) {
   GradientRegistry registry;
   registry.Register("Exp", [](const Scope&, const Operation&, const std::vector<Output>&,
                               std::vector<Output>*) { return absl::OkStatus(); });

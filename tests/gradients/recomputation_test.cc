@@ -1,4 +1,4 @@
-// GradientBuildOptions::checkpoints and automatic_checkpoints: less memory, the same bits.
+// Tests of GradientBuildOptions::checkpoints and automatic_checkpoints: less memory, the same bits.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ struct Result {
   int64_t peak_bytes = 0;
 };
 
-// A graph with its parameters and loss.
+// A graph with its parameters and its loss.
 struct Model {
   Scope scope = Scope::NewRootScope();
   std::vector<Output> parameters;
@@ -36,7 +36,7 @@ struct Model {
   Output loss;
   ClientSession::FeedType feeds;
 
-  // A tensor that is fed, so that nothing is folded.
+  // Adds a fed tensor, which is not folded.
   Output Fed(const Tensor& value) {
     const Output x = ops::Placeholder(scope, value.dtype(), ops::Placeholder::Shape(value.shape()));
     feeds.emplace(x, value);
@@ -64,7 +64,7 @@ void ExpectSameBits(const Result& a, const Result& b) {
 }
 
 constexpr int kLayers = 1000;
-// The bytes of the tensors between layers.
+// The bytes of a tensor between two layers.
 constexpr double kLayer = 256 * 16 * sizeof(float);
 
 // A layer is tanh(x w + b).
@@ -82,7 +82,7 @@ void MakeChain(Model* model) {
   model->loss = ops::Sum(scope, x, {0, 1});
 }
 
-TEST(Recomputation, OfAChainKeepsTheSquareRootOfItsTensors) {
+TEST(Recomputation, ChainKeepsTheSquareRootOfItsTensors) {
   Model plain;
   MakeChain(&plain);
   const Result expected = Differentiate(&plain, {});
@@ -107,13 +107,13 @@ TEST(Recomputation, KeepsCheckpoints) {
   GradientBuildOptions options;
   for (int i = 99; i < kLayers; i += 100) options.checkpoints.push_back(model.tensors[i]);
   const Result result = Differentiate(&model, options);
-  // 10 checkpoints, and what the layers between two of them keep.
+  // The memory of 10 checkpoints and of the layers between two of them.
   EXPECT_LE(static_cast<double>(result.peak_bytes), 130 * kLayer);
   EXPECT_GE(static_cast<double>(result.peak_bytes), 100 * kLayer);
   ExpectSameBits(result, expected);
 }
 
-// Residual connections: tensors that are read across several layers.
+// Residual connections read tensors across several layers.
 void MakeResiduals(Model* model) {
   const Scope& scope = model->scope;
   Output x = model->Fed(testing::RandomTensor(DT_FLOAT, {16, 64}, testing::Uniform(-1, 1), 1));
@@ -131,7 +131,7 @@ void MakeResiduals(Model* model) {
   model->loss = ops::Mean(scope, ops::Square(scope, x), {0, 1});
 }
 
-TEST(Recomputation, OfResidualLayers) {
+TEST(Recomputation, ResidualLayersTakeLessMemory) {
   Model plain;
   MakeResiduals(&plain);
   const Result expected = Differentiate(&plain, {});
@@ -153,7 +153,7 @@ TEST(Recomputation, DoesNotRepeatStatefulNodes) {
   const Scope& scope = model.scope;
   const Output x = ops::Const(scope, {1.0f, 2.0f, 3.0f});
   Output y = ops::Exp(scope, x);
-  // An op that reads x, and is stateful.
+  // A stateful op that reads x.
   const Output noise =
       ops::RandomGamma(scope.WithOpName("noise"), {4}, y, ops::RandomGamma::Seed(1));
   const Output scaled = ops::Mul(scope.WithOpName("scaled"), noise, y);
@@ -177,7 +177,7 @@ TEST(Recomputation, DoesNotRepeatStatefulNodes) {
   GRADFLOW_ASSERT_OK(ClientSession(scope).Run(gradients, &values));
 }
 
-// The value of a variable is read before it is assigned to.
+// The variable is read before it is assigned to.
 TEST(Recomputation, DoesNotReadVariablesAgain) {
   const Scope scope = Scope::NewRootScope();
   const Output w = ops::Variable(scope, {2, 2}, DT_FLOAT);
@@ -211,7 +211,7 @@ TEST(Recomputation, DoesNotReadVariablesAgain) {
   for (const int i : {0, 1}) EXPECT_THAT(values[1][i], TensorEq(values[0][i]));
 }
 
-TEST(Recomputation, OfShortGraphsAndWrongCheckpoints) {
+TEST(Recomputation, TakesShortGraphsAndRejectsWrongCheckpoints) {
   const Scope scope = Scope::NewRootScope();
   const Output x = ops::Const(scope, 3.0f);
   const Output y = ops::Square(scope, ops::Exp(scope, x));
@@ -222,7 +222,7 @@ TEST(Recomputation, OfShortGraphsAndWrongCheckpoints) {
   std::vector<Tensor> values;
   GRADFLOW_ASSERT_OK(ClientSession(scope).Run(gradients, &values));
   EXPECT_NEAR(values[0].scalar<float>()(), 2 * std::exp(6.0), 1e-2);
-  // The output itself.
+  // The output is also the input.
   GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope, {x}, {x}, &gradients, options));
   options.checkpoints = {Output()};
   EXPECT_THAT(AddSymbolicGradients(scope, {y}, {x}, &gradients, options),
@@ -230,8 +230,8 @@ TEST(Recomputation, OfShortGraphsAndWrongCheckpoints) {
                                 "checkpoint 0 is not a tensor of the scope's graph"));
 }
 
-// The copies of a deep chain are made without recursion, in linear time.
-TEST(Recomputation, OfDeepChains) {
+// Copying a deep chain takes linear time and does not recurse.
+TEST(Recomputation, TakesDeepChains) {
   const Scope scope = Scope::NewRootScope();
   const Output x = ops::Const(scope, 0.5f);
   Output y = x;

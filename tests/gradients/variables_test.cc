@@ -1,4 +1,5 @@
-// Gradients with respect to variables: "ReadVariableOp", "ResourceGather", "ResourceGatherNd".
+// Tests of gradients with respect to variables: "ReadVariableOp", "ResourceGather",
+// "ResourceGatherNd".
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +16,7 @@
 namespace gradflow::testing {
 namespace {
 
-// Returns the gradient of the sum of y by x, after the run of `init`.
+// Returns the gradient of the sum of y with respect to x, after running `init`.
 Tensor GradientAfter(const Scope& scope, const Operation& init, const Output& y, const Output& x) {
   std::vector<Output> gradients;
   GRADFLOW_EXPECT_OK(AddSymbolicGradients(scope, {y}, {x}, &gradients));
@@ -27,7 +28,7 @@ Tensor GradientAfter(const Scope& scope, const Operation& init, const Output& y,
   return outputs.empty() ? Tensor() : outputs[0];
 }
 
-TEST(VariableGradients, AreThoseOfAllReads) {
+TEST(VariableGradients, SumOverAllReads) {
   const Scope s = Scope::NewRootScope();
   const auto w = ops::VarHandleOp(s, DT_FLOAT, {2});
   const auto init = ops::AssignVariableOp(s, w, {3.f, 5.f});
@@ -38,7 +39,7 @@ TEST(VariableGradients, AreThoseOfAllReads) {
   EXPECT_THAT(GradientAfter(s, init, y, w), TensorEq(AsTensor<float>({6, 10})));
 }
 
-TEST(VariableGradients, OfReferences) {
+TEST(VariableGradients, ReachReferences) {
   const Scope s = Scope::NewRootScope();
   const auto w = ops::Variable(s, {2}, DT_FLOAT);
   const auto init = ops::Assign(s, w, {3.f, 5.f});
@@ -46,7 +47,7 @@ TEST(VariableGradients, OfReferences) {
   EXPECT_THAT(GradientAfter(s, init.operation, y, w), TensorEq(AsTensor<float>({27, 75})));
 }
 
-TEST(VariableGradients, OfGathers) {
+TEST(VariableGradients, ReachGatheredRows) {
   const Scope s = Scope::NewRootScope();
   const auto w = ops::VarHandleOp(s, DT_FLOAT, {3, 2});
   const auto init = ops::AssignVariableOp(s, w, ops::Const(s, 2.f, {3, 2}));
@@ -58,7 +59,7 @@ TEST(VariableGradients, OfGathers) {
               TensorEq(AsTensor<float>({1, 0, 0, 0, 0, 2}, {3, 2})));
 }
 
-TEST(VariableGradients, OfGathersOfBatches) {
+TEST(VariableGradients, ReachGatheredRowsOfBatches) {
   for (const int batch_dims : {1, -1}) {
     const Scope s = Scope::NewRootScope();
     const auto w = ops::VarHandleOp(s, DT_FLOAT, {2, 3, 2});
@@ -70,7 +71,7 @@ TEST(VariableGradients, OfGathersOfBatches) {
   }
 }
 
-// The gradients of the gradients of the square of a read.
+// Differentiates the square of a read twice.
 TEST(VariableGradients, HaveGradients) {
   const Scope s = Scope::NewRootScope();
   const auto w = ops::VarHandleOp(s, DT_FLOAT, {3});

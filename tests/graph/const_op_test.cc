@@ -20,7 +20,7 @@ using ::gradflow::testing::NewToyScope;
 using ::gradflow::testing::StatusIs;
 using ::testing::HasSubstr;
 
-// Returns the node's value. Expects that its type is the node's.
+// Returns the text of the node's value. Expects that the value has the node's type.
 std::string ValueOf(const Output& output) {
   if (output.node() == nullptr) return "none";
   EXPECT_EQ(output.node()->type_string(), "Const");
@@ -122,7 +122,7 @@ TEST(Const, ConvertsTensorsOfEveryNumberType) {
             "Tensor<type: int64 shape: [] values: -128>");
   EXPECT_EQ(ValueOf(ops::Const<double>(root, Tensor(std::numeric_limits<uint64_t>::max()))),
             "Tensor<type: double shape: [] values: 18446744073709551616>");
-  // Like Cast, converts complex numbers by their real part.
+  // Like Cast, keeps the real part of complex numbers.
   EXPECT_EQ(ValueOf(ops::Const<complex128>(root, Tensor(complex64(1, 2)))),
             "Tensor<type: complex128 shape: [] values: (1,2)>");
   EXPECT_EQ(ValueOf(ops::Const<float>(root, Tensor(complex128(1.5, 2)))),
@@ -153,7 +153,7 @@ TEST(Const, RejectsValuesThatTheTypeCannotHold) {
   ExpectNoConversion<uint8_t>(Tensor(half(-1)), "the value -1 does not fit in uint8");
 }
 
-TEST(Const, RefusesListsThatMakeNoTensor) {
+TEST(Const, RefusesListsThatAreNotATensor) {
   for (const Input::Initializer& value :
        {Input::Initializer({{2.0}, {"df"}}), Input::Initializer({{1}, {1, 2}}),
         Input::Initializer({1, 2, 3}, {2})}) {
@@ -165,7 +165,7 @@ TEST(Const, RefusesListsThatMakeNoTensor) {
   }
 }
 
-TEST(Const, HoldsAProtoAsItIs) {
+TEST(Const, HoldsAProtoUnchanged) {
   const Scope root = NewToyScope();
   TensorProto proto;
   proto.set_dtype(DT_DOUBLE);
@@ -177,7 +177,7 @@ TEST(Const, HoldsAProtoAsItIs) {
             proto.SerializeAsString());
 }
 
-TEST(Const, RefusesAProtoThatIsNoTensor) {
+TEST(Const, RefusesInvalidTensorProtos) {
   const Scope root = NewToyScope();
   TensorProto proto;
   proto.set_dtype(DT_DOUBLE);
@@ -188,7 +188,7 @@ TEST(Const, RefusesAProtoThatIsNoTensor) {
                                       HasSubstr("node 'Const' (Const): attribute value: ")));
 }
 
-TEST(Const, IsNamedAsOtherOps) {
+TEST(Const, IsNamedLikeOtherOps) {
   const Scope root = NewToyScope();
   EXPECT_EQ(ops::Const(root, 1).node()->name(), "Const");
   EXPECT_EQ(ops::Const(root, 1).node()->name(), "Const_1");

@@ -53,7 +53,7 @@ void AddUnknown(google::protobuf::Message* message, const std::string& value) {
   unknown.AddLengthDelimited(1004, value);
 }
 
-// Returns a graph with all kinds of fields, including some of later versions.
+// Returns a graph with all kinds of fields, including fields of later versions.
 GraphDef RichGraphDef() {
   GraphDef def = ToyGraphDef(R"(
     node { name: 'c' op: 'Const' device: '/cpu:0'
@@ -85,7 +85,7 @@ GraphDef RichGraphDef() {
   return def;
 }
 
-// Returns that graph with unknown fields in all kinds of messages.
+// Returns RichGraphDef() with unknown fields in all kinds of messages.
 GraphDef UnknownFieldsGraphDef() {
   GraphDef def = RichGraphDef();
   AddUnknown(&def, "graph");
@@ -138,7 +138,7 @@ TEST(ExportGraphDef, LeavesOutDefaultsIfAsked) {
   options.strip_default_attrs = true;
   ASSERT_THAT(ExportGraphDef(graph, options, &stripped), IsOk());
   EXPECT_TRUE(MessageDifferencer::Equals(stripped, def)) << stripped.DebugString();
-  // The graph keeps them.
+  // The graph itself keeps the defaults.
   EXPECT_EQ(graph.def().node(1).attr_size(), 4);
 }
 
@@ -155,11 +155,11 @@ TEST(ExportGraphDef, RoundTripsImportedGraphs) {
 
 // ---- Bytes ----
 
-TEST(SerializeGraphDef, BytesAreThoseOfTheWireFormat) {
+TEST(SerializeGraphDef, BytesFollowTheWireFormat) {
   const Scope root = Scope::NewRootScope(ToyGraphRegistry());
   const Output c = ops::Const(root.WithOpName("c").WithDevice("/cpu:0"), {1.5f, -2.0f});
-  const Operation pair = OpRecorder(root.WithOpName("p"), "Pair").Input(c).Finish();
-  OpRecorder(root.WithOpName("m").WithControlDependencies(c), "MatMul")
+  const Operation pair = OpBuilder(root.WithOpName("p"), "Pair").Input(c).Finish();
+  OpBuilder(root.WithOpName("m").WithControlDependencies(c), "MatMul")
       .Input(pair.output(1))
       .Input(pair.output(0))
       .Attr("transpose_b", true)
@@ -195,7 +195,7 @@ TEST(SerializeGraphDef, BytesAreThoseOfTheWireFormat) {
 TEST(SerializeGraphDef, EqualGraphsHaveEqualBytes) {
   const GraphDef def = UnknownFieldsGraphDef();
   GraphDef other = def;
-  // Equal attributes, inserted in another order.
+  // The same attributes, inserted in another order.
   auto& attrs = *other.mutable_node(1)->mutable_attr();
   std::vector<std::pair<std::string, AttrValue>> entries;
   for (const auto& [name, value] : attrs) entries.emplace_back(name, value);
@@ -228,7 +228,7 @@ TEST(ParseGraphDef, RefusesOtherBytes) {
   }
 }
 
-// A tensor in a list in a function in a list ... must not overflow the stack.
+// A tensor in a list in a function in a list, and so on, must not overflow the stack.
 TEST(ParseGraphDef, RefusesDeepNesting) {
   const auto nested = [](int depth) {
     AttrValue value;
@@ -282,13 +282,13 @@ TEST(GraphDefText, KeepsEveryFloat) {
   EXPECT_EQ(Serialized(parsed), Serialized(def));
 }
 
-TEST(GraphDefText, UnknownFieldsAreCommentsForOthers) {
+TEST(GraphDefText, UnknownFieldsAreComments) {
   const std::string text = GraphDefToText(UnknownFieldsGraphDef());
   GraphDef parsed = ToyGraphDef(text);
   EXPECT_TRUE(MessageDifferencer::Equals(parsed, RichGraphDef()));
 }
 
-// Takes linear time. Quadratic time would be minutes.
+// Quadratic time would take minutes.
 TEST(GraphDefText, KeepsUnknownFieldsOfManyEntriesOfAMap) {
   GraphDef def;
   auto& attrs = *def.add_node()->mutable_attr();
@@ -300,7 +300,7 @@ TEST(GraphDefText, KeepsUnknownFieldsOfManyEntriesOfAMap) {
   }
 }
 
-// Names over 24 bytes stand in paths as fingerprints.
+// Paths contain fingerprints of names with more than 24 bytes.
 TEST(GraphDefText, KeepsUnknownFieldsBelowLongNames) {
   GraphDef def;
   for (const size_t length : {1, 24, 25, 1000}) {
@@ -345,13 +345,13 @@ TEST(GraphDefText, UnknownFieldsOfRemovedFieldsAreAnError) {
   }
 }
 
-TEST(GraphDefText, UnknownFieldsThatAreNoneAreAnError) {
+TEST(GraphDefText, RejectsInvalidUnknownFields) {
   for (const auto& [field, error] : std::vector<std::pair<std::string, std::string>>{
-           {"gA==", "at byte 0: expected the number of a field, but found none"},
-           {"egVh", "at byte 2: a field has 5 bytes, but only 1 are left where it is"},
+           {"gA==", "at byte 0: expected a field number"},
+           {"egVh", "at byte 2: a field has 5 bytes, but only 1 are left"},
            {"ew==", "at byte 1: a group does not end"},
-           {"fA==", "at byte 0: a group ends that has not begun"},
-           {"KgA=", "field 5 is a known one of a NodeDef"}}) {
+           {"fA==", "at byte 0: found the end of a group that has not begun"},
+           {"KgA=", "field 5 is a known field of NodeDef"}}) {
     EXPECT_THAT(
         ParseGraphDefText(absl::StrCat("node {}\n#? 1[0] ", field, "\n")),
         StatusIs(
@@ -360,7 +360,7 @@ TEST(GraphDefText, UnknownFieldsThatAreNoneAreAnError) {
   }
 }
 
-// Protobuf treats them as unknown fields.
+// Protobuf treats such fields as unknown fields.
 TEST(GraphDefText, KeepsFieldsOfAnotherWireType) {
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const GraphDef graph, ParseGraphDefText("node {}\n#? 1[0] KAE=\n"));
   EXPECT_EQ(graph.SerializeAsString(), "\n\2\x28\1");
@@ -390,7 +390,7 @@ TEST_F(GraphFileTest, RoundTripsAreLossless) {
   EXPECT_EQ(NumFiles(), 2);
 }
 
-TEST_F(GraphFileTest, ContentDecidesForOtherNames) {
+TEST_F(GraphFileTest, ContentDecidesTheFormatForOtherNames) {
   const GraphDef def = RichGraphDef();
   Write("binary", Serialized(def));
   Write("text", GraphDefToText(def));
@@ -430,7 +430,7 @@ TEST_F(GraphFileTest, ReadErrorsNameTheFile) {
   }
 }
 
-TEST_F(GraphFileTest, SavedModelsAreNamedAsSuch) {
+TEST_F(GraphFileTest, ErrorsNameSavedModels) {
   SavedModel model;
   model.set_saved_model_schema_version(1);
   model.add_meta_graphs()->mutable_graph_def()->add_node()->set_name("n");

@@ -137,14 +137,14 @@ TEST(Graph, ColocationWithItselfAndOtherClassesIsFine) {
 TEST(Graph, EdgesGoBothWays) {
   const Scope root = Scope::NewRootScope(ToyGraphRegistry());
   const Output a = ops::Const(root.WithOpName("a"), 1.0f, {2, 2});
-  const Operation p = OpRecorder(root.WithOpName("p"), "Pair").Input(a).Finish();
-  const Operation m = OpRecorder(root.WithOpName("m").WithControlDependencies(a), "MatMul")
+  const Operation p = OpBuilder(root.WithOpName("p"), "Pair").Input(a).Finish();
+  const Operation m = OpBuilder(root.WithOpName("m").WithControlDependencies(a), "MatMul")
                           .Input(p.output(1))
                           .Input(a)
                           .Finish();
-  // The index is updated when the graph grows.
+  // The index of edges is updated when the graph grows.
   EXPECT_THAT(EdgeTexts(a.node()->out_edges()), ElementsAre("a:0->p:0", "a:0->m:1", "a:-1->m:-1"));
-  const Operation k = OpRecorder(root.WithOpName("k"), "Pack").Input(InputList{a, a}).Finish();
+  const Operation k = OpBuilder(root.WithOpName("k"), "Pack").Input(InputList{a, a}).Finish();
   ASSERT_THAT(root.status(), IsOk());
   EXPECT_THAT(EdgeTexts(m.node()->in_edges()), ElementsAre("p:1->m:0", "a:0->m:1", "a:-1->m:-1"));
   EXPECT_THAT(EdgeTexts(a.node()->out_edges()),
@@ -153,8 +153,8 @@ TEST(Graph, EdgesGoBothWays) {
   EXPECT_TRUE(k.node()->out_edges().empty());
 }
 
-// Whatever nodes of other types come in between.
-TEST(Graph, NodesOfTheSameTypesShareTheirList) {
+// Nodes share a list even if nodes of other types come in between.
+TEST(Graph, NodesWithTheSameTypesShareTheirTypeList) {
   Graph graph(ToyGraphRegistry());
   std::vector<const Node*> nodes;
   for (const char* type : {"DT_FLOAT", "DT_INT32", "DT_FLOAT"}) {
@@ -172,7 +172,7 @@ TEST(Graph, NodesOfTheSameTypesShareTheirList) {
 TEST(Graph, MayBeReadByManyThreads) {
   const Scope root = Scope::NewRootScope(ToyGraphRegistry());
   Output x = ops::Const(root, {1.0f, 2.0f});
-  for (int i = 0; i < 100; ++i) x = OpRecorder(root, "Neg").Input(x).Finish().output(0);
+  for (int i = 0; i < 100; ++i) x = OpBuilder(root, "Neg").Input(x).Finish().output(0);
   ASSERT_THAT(root.status(), IsOk());
   const Graph& graph = *root.graph();
   std::vector<std::thread> threads;
@@ -221,7 +221,7 @@ TEST(Graph, KnowsWhichConstantsAreDecoded) {
   EXPECT_EQ(internal::DecodedConstant(*noop), nullptr);
 }
 
-// The shape function of a node finds the variable of a handle that Identity passes on.
+// The shape function of a node finds the variable of a handle behind Identity nodes.
 TEST(Graph, InfersShapesOfVariablesThroughIdentity) {
   Registry registry;
   registry.Op("VarHandleOp").Output("resource: resource").Attr("dtype: type").Attr("shape: shape");
@@ -250,7 +250,7 @@ TEST(Graph, InfersShapesOfVariablesThroughIdentity) {
   EXPECT_EQ(shape("passed"), "[2,3]");
   EXPECT_EQ(shape("other"), "<unknown>");
 
-  // Not through any number of them: each node takes limited time.
+  // The number of Identity nodes is limited, so that each node takes limited time.
   for (int i = 2; i < 40; ++i) {
     NodeDef node = graph.FindNode("i")->def();
     node.set_name(absl::StrCat("i", i));
@@ -266,8 +266,8 @@ TEST(Graph, InfersShapesOfVariablesThroughIdentity) {
   }
 }
 
-// A value that repeats one element takes more memory than its encoding. Strings count with what
-// they hold.
+// A value that repeats one element takes more memory than its encoding. The contents of strings
+// count.
 TEST(Graph, RepeatedConstantsHaveNoValueBeyondALimit) {
   Graph graph(ToyGraphRegistry());
   const auto constant = [&](absl::string_view name, absl::string_view type, int64_t size,
@@ -302,13 +302,13 @@ TEST(Graph, ConstantOfAnotherTypeHasNoValue) {
 
 TEST(Graph, ShapeFunctionsSeeConstants) {
   const Scope root = Scope::NewRootScope(ToyGraphRegistry());
-  const Output unknown = OpRecorder(root, "Placeholder")
+  const Output unknown = OpBuilder(root, "Placeholder")
                              .Attr("dtype", DT_INT32)
                              .Attr("shape", PartialTensorShape({3}))
                              .Finish()
                              .output(0);
   const auto fill = [&](const Input& dims) {
-    return OpRecorder(root, "Fill").Input(dims).Input(1.0f).Finish().node();
+    return OpBuilder(root, "Fill").Input(dims).Input(1.0f).Finish().node();
   };
   EXPECT_EQ(fill(Input{5, 6})->output_shape(0).DebugString(), "[5,6]");
   EXPECT_EQ(fill(unknown)->output_shape(0).DebugString(), "[?,?,?]");
@@ -317,7 +317,7 @@ TEST(Graph, ShapeFunctionsSeeConstants) {
                                       HasSubstr("node 'Fill_2' (Fill): dims")));
 }
 
-// The values of a rejected node must not apply to the next node with its id.
+// The values of a rejected node must not apply to the next node with the same id.
 TEST(Graph, ForgetsConstantsOfNodesThatFail) {
   Graph graph(ToyGraphRegistry());
   const std::string text = R"(

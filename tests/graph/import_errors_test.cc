@@ -48,7 +48,7 @@ std::vector<BadGraph> BadGraphs() {
        "node 1 of the graph (op 'NoOp') has no name"},
       {"no op", "node { name: 'n' }", kInvalidArgument, "node 'n' has no op"},
       {"bad name", ToyNode("a b", "NoOp"), kInvalidArgument,
-       "node 'a b' (NoOp): the name must begin with a letter, a digit or '.', and go on with "
+       "node 'a b' (NoOp): the name must begin with a letter, a digit or '.', and continue with "
        "these, '_', '-', '/' and '>'"},
       {"internal name", ToyNode("_SOURCE", "NoOp"), kInvalidArgument,
        "node '_SOURCE' (NoOp): the name must"},
@@ -72,9 +72,10 @@ std::vector<BadGraph> BadGraphs() {
        absl::StatusCode::kNotFound, "node 'm' (Mat): op 'Mat' is not registered"},
       {"missing label", a + ToyNeg("n", {"a"}, "attr { key: '_kernel' value { s: 'slow' } }"),
        absl::StatusCode::kUnimplemented, "has no kernel for (CPU; T = float; label 'slow')"},
-      {"function", "library { function { signature { name: 'F' } } }" + ToyNode("n", "F"),
-       absl::StatusCode::kNotFound,
-       "node 'n' (F): the op is a function of the graph, which gradflow cannot call"},
+      {"attribute of a function",
+       "library { function { signature { name: 'F' } } }" +
+           ToyNode("n", "F", "attr { key: 'k' value { i: 1 } }"),
+       kInvalidArgument, "node 'n' (F): unknown attribute 'k'"},
       {"deprecated op", "versions { producer: 1000 }" + ToyNode("n", "Retired"),
        absl::StatusCode::kUnimplemented,
        "node 'n' (Retired): the op may not be used in graphs of version 1000: it is deprecated "
@@ -192,15 +193,15 @@ TEST(Import, RefusesBadGraphsWithoutChange) {
   EXPECT_THAT(ImportGraphDef({}, ToyGraphDef(ToyNeg("n", {"old"})), &graph), IsOk());
 }
 
-TEST(Import, MissingOpsComeBeforeOtherFaults) {
+TEST(Import, ReportsMissingOpsBeforeOtherFaults) {
   Graph graph(ToyGraphRegistry());
   const GraphDef def = ToyGraphDef(ToyNode("n", "Placeholder") + ToyNode("m", "Nope"));
   EXPECT_THAT(ImportGraphDef({}, def, &graph),
               StatusIs(absl::StatusCode::kNotFound, StartsWith("node 'm' (Nope)")));
 }
 
-// Each is an error, whatever comes before or after it.
-TEST(Import, MissingOpsAndKernelsComeInAnyOrder) {
+// Missing ops and missing kernels are errors in any order, next to other nodes.
+TEST(Import, ReportsMissingOpsAndKernelsInAnyOrder) {
   const std::string op = ToyNode("m", "Nope");
   const std::string half =
       ToyNode("h", "Placeholder", "attr { key: 'dtype' value { type: DT_HALF } }");
@@ -265,8 +266,8 @@ TEST(Import, NodesNeedAKernelOnTheirDevice) {
   EXPECT_THAT(ImportGraphDef(options, def, &graph), IsOk());
 }
 
-// Nodes that resemble an earlier one skip some checks.
-TEST(Import, NodesLikeAnEarlierOneAreRefusedAllTheSame) {
+// Nodes that resemble an earlier node skip some checks.
+TEST(Import, ChecksNodesThatResembleAnEarlierNode) {
   const std::string inputs =
       ToyPlaceholder("x") +
       ToyNode("i", "Placeholder", "attr { key: 'dtype' value { type: DT_INT32 } }") +
@@ -302,7 +303,7 @@ TEST(Import, NodesLikeAnEarlierOneAreRefusedAllTheSame) {
     const absl::Status alone = import(inputs + node);
     ASSERT_FALSE(alone.ok()) << node;
     EXPECT_EQ(import(inputs + good + node), alone);
-    // Nodes that resemble a rejected one are also rejected.
+    // Nodes that resemble a rejected node are also rejected.
     Graph graph(ToyGraphRegistry());
     GRADFLOW_ASSERT_OK(ImportGraphDef(ImportGraphDefOptions(), ToyGraphDef(inputs + good), &graph));
     for (int i = 0; i < 2; ++i) {
@@ -313,7 +314,7 @@ TEST(Import, NodesLikeAnEarlierOneAreRefusedAllTheSame) {
   }
 }
 
-TEST(Import, ListOfMissingOpsHasAnEnd) {
+TEST(Import, LimitsTheListOfMissingOps) {
   GraphDef def;
   for (int i = 0; i < 20000; ++i) {
     NodeDef* node = def.add_node();
@@ -338,7 +339,7 @@ TEST(Import, LongCyclesAreTruncatedInErrors) {
                        "'n6' -> 'n7' -> 'n8' -> (21 more) -> 'n0'"));
 }
 
-TEST(Import, StrangeBytesInNamesDoNotGetIntoErrors) {
+TEST(Import, ErrorsEscapeBytesOfNames) {
   GraphDef def;
   def.add_node()->set_name(std::string(5000, '\x01'));
   def.mutable_node(0)->set_op(std::string(5000, '\n'));

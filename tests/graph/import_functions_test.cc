@@ -1,4 +1,5 @@
-// Tests of the errors of ImportGraphDef in functions, which gradflow keeps but cannot call.
+// Tests of the errors of ImportGraphDef in functions. Their nodes are checked when they are
+// instantiated (function_library_test.cc).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,7 +37,8 @@ absl::Status ImportFunctions(const std::string& functions,
   return status;
 }
 
-// Return the text of a function with additional text in the signature, and after it.
+// Return the text of a function F: Signature() adds `more` inside the signature, Function() after
+// it.
 std::string Signature(absl::string_view more) {
   return absl::StrCat("function { signature { name: 'F' ", more, " } }");
 }
@@ -59,11 +61,11 @@ void ExpectRefused(const std::vector<BadFunction>& functions,
   }
 }
 
-TEST(ImportFunctions, NamesMustBeThereAndDiffer) {
+TEST(ImportFunctions, NamesMustBeSetAndDiffer) {
   ExpectRefused({
       {"function without a name", "function {}", "function 0 of the graph has no name"},
       {"functions of one name", Function("") + Function(""),
-       "function 'F': another one has the same name"},
+       "function 'F': another function has the same name"},
       {"attributes of one name", Signature("attr { name: 'T' } attr { name: 'T' }"),
        "function 'F': attribute 'T' is declared twice"},
       {"arguments of one name", Signature("input_arg { name: 'x' } input_arg { name: 'x' }"),
@@ -94,9 +96,10 @@ TEST(ImportFunctions, NamesMustBeThereAndDiffer) {
   });
 }
 
-TEST(ImportFunctions, NodesHaveNamesOfNodes) {
+TEST(ImportFunctions, NodesNeedValidNodeNames) {
   const std::string error =
-      "): the name must begin with a letter, a digit or '.', and go on with these, '_', '-', '/' "
+      "): the name must begin with a letter, a digit or '.', and continue with these, '_', '-', "
+      "'/' "
       "and '>'";
   for (const char* name : {"a b", "__a", "_/a", "/a", "-a", "a:0", "^a", "a\\n"}) {
     EXPECT_THAT(ImportFunctions(Function(absl::StrCat("node_def { name: '", name, "' op: 'X' }"))),
@@ -107,7 +110,7 @@ TEST(ImportFunctions, NodesHaveNamesOfNodes) {
               StatusIs(kInvalidArgument, absl::StrCat("function 'F': node 'a b' (NoOp", error)));
 }
 
-TEST(ImportFunctions, NamesHaveTheLengthOfNames) {
+TEST(ImportFunctions, NamesHaveLimitedLength) {
   const std::string longest(15, 'n');
   const std::string name(16, 'n');
   const std::string quoted = absl::StrCat("'", name, "'");
@@ -147,16 +150,14 @@ TEST(ImportFunctions, NamesHaveTheLengthOfNames) {
             absl::StrReplaceAll(test.function, {{"@", absl::StrCat("'", longest, "'")}}), options),
         IsOk());
   }
-  EXPECT_THAT(
-      ImportFunctions(Function("ret { key: 'y' value: 'n\\377' }")),
-      StatusIs(kInvalidArgument,
-               "function 'F': the source of its result 'n\\377' is not UTF-8, which text in "
-               "a GraphDef must be"));
+  EXPECT_THAT(ImportFunctions(Function("ret { key: 'y' value: 'n\\377' }")),
+              StatusIs(kInvalidArgument,
+                       "function 'F': the source of its result 'n\\377' is not valid UTF-8"));
 }
 
 // ---- Attributes ----
 
-// A function with an attribute of value "@", and the prefix of messages about it.
+// A function with an attribute of value "@", and the prefix of error messages about the attribute.
 struct Place {
   const char* function;
   const char* begin;
@@ -180,7 +181,7 @@ absl::Status ImportAttr(const Place& place, const std::string& value,
   return ImportFunctions(absl::StrReplaceAll(place.function, {{"@", value}}), options);
 }
 
-TEST(ImportFunctions, AttributesHaveValuesLikeThoseOfNodes) {
+TEST(ImportFunctions, AttributesAreCheckedLikeNodeAttributes) {
   const std::string tensor =
       "tensor { dtype: DT_FLOAT tensor_shape { dim { size: 3 } } tensor_content: 'abc' }";
   const std::string tensor_error =
@@ -226,7 +227,7 @@ TEST(ImportFunctions, AttributesHaveValuesLikeThoseOfNodes) {
   }
 }
 
-TEST(ImportFunctions, ConstantsCountWithThoseOfTheGraph) {
+TEST(ImportFunctions, ConstantsCountTogetherWithTheGraphsConstants) {
   const std::string functions = absl::StrReplaceAll(
       R"(function {
            signature { name: 'F' attr { name: 'a' default_value { @ } allowed_values { @ } } }
@@ -269,7 +270,7 @@ TEST(ImportFunctions, FunctionsMustNotCallThemselves) {
   });
 }
 
-TEST(ImportFunctions, AcceptsWhatTensorFlowWrites) {
+TEST(ImportFunctions, AcceptsFunctionsThatTensorFlowWrites) {
   EXPECT_THAT(ImportFunctions(R"(
     function {
       signature {

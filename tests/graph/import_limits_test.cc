@@ -106,9 +106,9 @@ std::vector<Case> Limits() {
        "the name of function 'Function90123456' has 16 bytes, expected at most 15",
        [](auto& o) { o.limits.max_name_bytes = 15; }},
       {"device that is no text", ToyNode("a", "NoOp", "device: '\\377'"),
-       "node 'a' (NoOp): the device '\\377' is not UTF-8, which text in a GraphDef must be"},
+       "node 'a' (NoOp): the device '\\377' is not valid UTF-8"},
       {"attribute that is no text", ToyNode("a", "NoOp", "attr { key: '_\\377' }"),
-       "node 'a' (NoOp): the name of attribute '_\\377' is not UTF-8"},
+       "node 'a' (NoOp): the name of attribute '_\\377' is not valid UTF-8"},
       {"list", ToyNode("a", "NoOp", "attr { key: '_l' value { list { i: [ 1, 2, 3 ] } } }"),
        "node 'a' (NoOp): the list of attribute '_l' is too long, found 3, expected at most 2 "
        "(GraphLimits::max_list_length)",
@@ -158,7 +158,7 @@ std::vector<Case> Limits() {
   };
 }
 
-TEST(ImportLimits, NameWhatExceedsThem) {
+TEST(ImportLimits, ErrorsNameTheExceededLimit) {
   for (const Case& test : Limits()) {
     SCOPED_TRACE(test.name);
     ImportGraphDefOptions options;
@@ -168,7 +168,7 @@ TEST(ImportLimits, NameWhatExceedsThem) {
   }
 }
 
-TEST(ImportLimits, AcceptInputsJustWithinThem) {
+TEST(ImportLimits, AcceptInputsJustWithinTheLimits) {
   const GraphDef def = ToyGraphDef(
       ToyPlaceholder("a") + ToyNeg("b", {"a", "^a"}, "attr { key: '_f' value { f: 1 } }") +
       Const("c", "tensor_shape { dim { size: 25 } }") +
@@ -210,7 +210,7 @@ TEST(ImportLimits, NanAttributesMayBeAllowed) {
   EXPECT_THAT(Import(def, options), IsOk());
 }
 
-// Takes linear time. Quadratic time would be minutes.
+// Quadratic time would take minutes.
 TEST(ImportLimits, VersionsMayExcludeManyReaders) {
   constexpr int kCount = 1'000'000;
   GraphDef def;
@@ -258,28 +258,27 @@ std::vector<BadFile> BadFiles() {
   }
   return {
       {"cut off", NodeField(NameField("a")) + std::string("\x0a\x05zz"),
-       "at byte 7: field node has 5 bytes, but only 2 are left where it is"},
+       "at byte 7: field node has 5 bytes, but only 2 are left"},
       {"cut off inside", good + NodeField("\x0a\x05zz"),
-       "at byte 9, in node[1]: field name has 5 bytes, but only 2 are left where it is"},
+       "at byte 9, in node[1]: field name has 5 bytes, but only 2 are left"},
       {"no length", "\x0a", "at byte 1: field node has no length"},
       {"length that does not end", "\x0a\xff\xff", "at byte 1: field node has no length"},
-      {"no field", std::string("\0", 1),
-       "at byte 0: expected the number of a field, but found none"},
-      {"field that does not end", "\xff", "at byte 0: expected the number of a field"},
+      {"no field", std::string("\0", 1), "at byte 0: expected a field number"},
+      {"field that does not end", "\xff", "at byte 0: expected a field number"},
       {"number of a field that is too large", "\xff\xff\xff\xff\x7f",
-       "at byte 0: expected the number of a field, but found none"},
+       "at byte 0: expected a field number"},
       {"number that does not end", Field(4, "\x08\xff"),
        "at byte 3, in versions: field producer has a number that does not end"},
       {"number of four bytes that is cut off", NodeField(AttrField("a", "\x25zz")),
-       "in node[0].attr['a'].value: field f has 4 bytes, but only 2 are left where it is"},
+       "in node[0].attr['a'].value: field f has 4 bytes, but only 2 are left"},
       {"encoding that there is not", "\x0e", "at byte 1: field node has the unknown encoding 6"},
-      {"end of a group", "\x0c", "at byte 0: a group ends that has not begun"},
+      {"end of a group", "\x0c", "at byte 0: found the end of a group that has not begun"},
       {"group without an end", "\x7b\x08\x01", "at byte 3: a group does not end"},
-      {"end of another group", "\x7b\x0c", "at byte 1: a group ends that has not begun"},
+      {"end of another group", "\x7b\x0c",
+       "at byte 1: found the end of a group that has not begun"},
       {"field of a group that is cut off", "\x7b\x0a\x05",
-       "at byte 3: a field has 5 bytes, but only 0 are left where it is"},
-      {"group with no field", std::string("\x7b\0", 2),
-       "at byte 1: expected the number of a field"},
+       "at byte 3: a field has 5 bytes, but only 0 are left"},
+      {"group with no field", std::string("\x7b\0", 2), "at byte 1: expected a field number"},
       {"groups in groups", groups,
        "groups are nested deeper than 100 levels (GraphLimits::max_depth)"},
       {"text that is none", good + NodeField(Field(2, "ab\xff")),
@@ -307,17 +306,17 @@ std::vector<BadFile> BadFiles() {
        "\x79"
        "12345678" +
            good + NodeField("\x0a\x05zz"),
-       "in node[1]: field name has 5 bytes, but only 2 are left where it is"},
+       "in node[1]: field name has 5 bytes, but only 2 are left"},
       {"deep inside", NodeField(AttrField("a", in_functions)),
        "in node[0].attr['a'].value.func.attr['a'].value.....value.func.attr['a'].value: field f "
-       "has 4 bytes, but only 2 are left where it is"},
+       "has 4 bytes, but only 2 are left"},
       // A tag of six bytes.
       {"what only protobuf refuses", std::string("\x8a\x80\x80\x80\x80\0\0", 7),
-       "expected a binary GraphDef: 7 bytes that are not one"},
+       "expected a binary GraphDef: found 7 other bytes"},
   };
 }
 
-TEST(ParseGraphDef, SaysWhereAFileIsWrong) {
+TEST(ParseGraphDef, ReportsWhereAFileIsInvalid) {
   for (const BadFile& bad : BadFiles()) {
     SCOPED_TRACE(bad.name);
     EXPECT_THAT(
@@ -349,7 +348,7 @@ TEST(ParseGraphDef, ReportsWhereAFileIsTruncated) {
   EXPECT_GE(whole, 5);
 }
 
-TEST(ParseGraphDef, KeepsToItsLimits) {
+TEST(ParseGraphDef, RespectsItsLimits) {
   const GraphDef def = ToyGraphDef(
       ToyPlaceholder("a") +
       ToyNode("n", "NoOp", absl::StrCat("attr { key: '_v' value { ", Nested(10), " } }")));
@@ -393,7 +392,7 @@ TEST(ParseGraphDef, KeepsToItsLimits) {
                                            "(GraphLimits::max_message_bytes)")));
 }
 
-TEST(ImportLimits, HoldForAllImportsIntoAGraph) {
+TEST(ImportLimits, ApplyToAllImportsIntoAGraphTogether) {
   Graph graph(ToyGraphRegistry());
   ImportGraphDefOptions options;
   options.limits.max_constant_bytes = 100;
@@ -404,7 +403,7 @@ TEST(ImportLimits, HoldForAllImportsIntoAGraph) {
         &graph);
   };
   GRADFLOW_EXPECT_OK(import("a", 20));
-  // A failed import uses nothing.
+  // A failed import does not count against the limits.
   EXPECT_THAT(import("b", 6), StatusIs(kInvalidArgument, HasSubstr("of which 20 are left")));
   GRADFLOW_EXPECT_OK(import("b", 5));
   EXPECT_THAT(import("c", 1), StatusIs(kInvalidArgument, HasSubstr("of which 0 are left")));
@@ -416,7 +415,7 @@ std::string Repeated(absl::string_view text, int times) {
   return all;
 }
 
-// Return limits that are below, and above, the size of `def` in memory as reported by protobuf.
+// Return memory limits below and above the size of `def` in memory, as reported by protobuf.
 GraphLimits TooLittleFor(const GraphDef& def) {
   GraphLimits limits;
   limits.max_message_bytes = static_cast<int64_t>(def.SpaceUsedLong()) * 9 / 10;
@@ -428,7 +427,7 @@ GraphLimits EnoughFor(const GraphDef& def) {
   return limits;
 }
 
-// Two bytes of a file are an empty message, which takes hundreds in memory.
+// Two bytes of a file can be an empty message, which takes hundreds of bytes in memory.
 TEST(ParseGraphDef, ChargesTheMemoryOfMessages) {
   GraphDef def;
   for (int i = 0; i < 1000; ++i) {
@@ -458,16 +457,17 @@ TEST(ParseGraphDef, ChargesTheMemoryOfStrings) {
   }
 }
 
-// Two bytes of a file can be an unknown field, too, as can known fields with another wire type.
+// Two bytes of a file can also be an unknown field. A known field with another wire type is
+// unknown.
 TEST(ParseGraphDef, ChargesTheMemoryOfUnknownFields) {
   for (const std::string& field : {
            std::string("\x78\x01"),         // field 15, a number
-           std::string("\x7d\0\0\0\0", 5),  // of four bytes
+           std::string("\x7d\0\0\0\0", 5),  // a number of four bytes
            Field(15, ""),                   // a string
            Field(15, "longer than what a string has in itself"),
            std::string("\x7b\x7c"),                 // a group
-           std::string("\x7b\x7a\0\x78\1\x7c", 6),  // with a string and a number
-           std::string("\x7b\x7b\x7c\x7c"),         // with a group
+           std::string("\x7b\x7a\0\x78\1\x7c", 6),  // a group with a string and a number
+           std::string("\x7b\x7b\x7c\x7c"),         // a group with a group
            std::string("\x1a\0", 2),                // `version`, a number, as a string
            std::string("\x1d\0\0\0\0", 5),
            std::string("\x19\0\0\0\0\0\0\0\0", 9),
@@ -494,7 +494,7 @@ TEST(ParseGraphDefText, ChargesTheMemoryOfValues) {
                         "] } } } }"),
            absl::StrCat("node { attr { key: 'a' value { list { ", Repeated("i:1 ", 1000),
                         "} } } }"),
-           // Ends of strings and comments.
+           // Quotes inside strings and comments.
            absl::StrCat("# it's\nnode { ", empty_strings, " }"),
            absl::StrCat("node { name: \"it's\" ", empty_strings, " }"),
            absl::StrCat("node { name: 'it\\'s' ", empty_strings, " }"),
@@ -507,7 +507,7 @@ TEST(ParseGraphDefText, ChargesTheMemoryOfValues) {
                 StatusIs(kInvalidArgument, HasSubstr("the text would take more than ")));
     GRADFLOW_EXPECT_OK(ParseGraphDefText(text, EnoughFor(def)));
   }
-  // It is invalid, but protobuf continues reading.
+  // The text is invalid, but protobuf continues reading.
   GraphLimits limits;
   limits.max_message_bytes = 50'000;
   for (const absl::string_view wrong :
@@ -529,7 +529,7 @@ TEST(ParseGraphDefText, CountsNoValuesInStringsAndComments) {
   GRADFLOW_EXPECT_OK(ParseGraphDefText(text, limits));
 }
 
-TEST(ParseGraphDefText, CountsNoValuesBehindAnEscapedQuote) {
+TEST(ParseGraphDefText, CountsNoValuesAfterAnEscapedQuote) {
   const std::string marks = Repeated("{<,:", 1000);
   for (const std::string& text :
        {absl::StrCat("node { name: 'a\\'", marks, "' }"),
@@ -542,7 +542,7 @@ TEST(ParseGraphDefText, CountsNoValuesBehindAnEscapedQuote) {
   }
 }
 
-// A message may have angle brackets in place of braces.
+// A message may be in angle brackets instead of braces.
 TEST(ParseGraphDefText, ChargesTheMemoryOfMessagesInAngleBrackets) {
   for (const char* node : {"node <> ", "node {} ", "node: <> "}) {
     const std::string text = Repeated(node, 1000);
@@ -569,7 +569,7 @@ TEST(ParseGraphDef, ChargesTheMemoryOfPackedNumbers) {
   GRADFLOW_EXPECT_OK(ParseGraphDef(bytes, limits));
 }
 
-// Old files have each number with a tag of its own.
+// Old files repeat the tag for each number.
 TEST(ParseGraphDef, ChargesTheMemoryOfNumbersThatAreNotPacked) {
   constexpr int kNumbers = 100'000;
   GraphDef def;
@@ -609,7 +609,7 @@ TEST(ParseGraphDefText, ChargesTheMemoryOfUnknownFields) {
   }
 }
 
-TEST(ParseGraphDefText, TakesNoTextThatABinaryFileCannotHold) {
+TEST(ParseGraphDefText, RejectsTextThatABinaryFileCannotHold) {
   EXPECT_THAT(ParseGraphDefText("node { name: 'a' } node { name: 'a\\377' }"),
               StatusIs(kInvalidArgument,
                        "expected a GraphDef as text: node[1].name is not UTF-8: 'a\\377'"));

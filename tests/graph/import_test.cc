@@ -79,7 +79,7 @@ TEST(Import, EmptyGraphIsFine) {
   EXPECT_EQ(graph.num_nodes(), 0);
 }
 
-TEST(Import, AddsToWhatIsThere) {
+TEST(Import, AddsToExistingNodes) {
   Graph graph(ToyGraphRegistry());
   ASSERT_THAT(ImportGraphDef({}, ToyGraphDef(ToyPlaceholder("a")), &graph), IsOk());
   const Node* a = graph.node(0);
@@ -128,7 +128,7 @@ TEST(Import, PrefixedNodesSeeOnlyEachOther) {
   EXPECT_EQ(graph.num_nodes(), 2);
 }
 
-TEST(Import, GraphTakesOverAllThatItDoesNotKnow) {
+TEST(Import, EmptyGraphTakesOverFunctionsVersionsAndUnknownFields) {
   GraphDef def = ToyGraphDef(ToyNode("n", "NoOp") + R"(
     versions { producer: 7 min_consumer: 3 bad_consumers: 5 }
     library { function { signature { name: 'f' } ret { key: 'y' value: 'n:y:0' } }
@@ -171,7 +171,7 @@ TEST(Import, OtherGraphsGetFunctionsAndNarrowerVersions) {
   EXPECT_EQ(graph.def().library().registered_gradients_size(), 1);
 }
 
-// Versions are those of the most demanding part, in whichever order the parts come.
+// The most demanding part determines the versions, in whatever order the parts come.
 TEST(Import, VersionsNeverGetWider) {
   const auto versions = [](int producer, int min_consumer) {
     return ToyGraphDef(absl::StrCat("versions { producer: ", producer,
@@ -231,8 +231,8 @@ TEST(Import, MovedGraphIsNotCopied) {
   EXPECT_EQ(&graph.node(0)->def(), node);
 }
 
-// A long chain in the worst order: recursion would overflow the stack, and quadratic time would be
-// minutes.
+// A long chain in the worst order. Recursion would overflow the stack, and quadratic time would
+// take minutes.
 TEST(Import, TakesLongChainsInAnyOrder) {
   constexpr int kNodes = 100000;
   GraphDef def;

@@ -14,7 +14,7 @@
 namespace gradflow::internal {
 namespace {
 
-TEST(NodesByName, FindsWhatWasInserted) {
+TEST(NodesByName, FindsInsertedNodes) {
   NodesByName table;
   EXPECT_EQ(table.Find(std::string("a")), nullptr);
   table.Prefetch(std::string("a"));
@@ -35,7 +35,7 @@ TEST(NodesByName, FindsWhatWasInserted) {
   EXPECT_EQ(table.Find(std::string("n10000")), nullptr);
 }
 
-// Against a set, through random insertions and removals at sizes where nodes collide.
+// Compares with a set during random insertions and removals, at sizes where names collide.
 TEST(NodesByName, KeepsTheOthersWhenOneIsErased) {
   std::mt19937 random(1);  // NOLINT: the same in each run
   std::deque<std::string> names;
@@ -63,7 +63,7 @@ TEST(NodesByName, KeepsTheOthersWhenOneIsErased) {
   }
 }
 
-TEST(NodesByName, TakesAllOfAnotherTable) {
+TEST(NodesByName, TakesAllNodesOfAnotherTable) {
   std::deque<std::string> names;
   NodesByName a;
   NodesByName b;
@@ -77,11 +77,11 @@ TEST(NodesByName, TakesAllOfAnotherTable) {
   for (int i = 0; i < 100; ++i) EXPECT_EQ(a.Find(names[i])->id, i);
 }
 
-TEST(NodesByName, StaysAsItIsIfItCannotGrow) {
+TEST(NodesByName, StaysUnchangedIfItCannotGrow) {
   NodesByName table;
   const std::string name = "n";
   table.Insert(name, &name, 7);
-  // More than a vector may have, which sanitizers report as an exception, too.
+  // More elements than a vector may have. Sanitizers also report this as an exception.
   EXPECT_THROW(table.Reserve(size_t{1} << 61), std::exception);
   EXPECT_EQ(table.size(), 1u);
   EXPECT_EQ(table.Find(name)->id, 7);

@@ -31,7 +31,7 @@ class NodeBuilderTest : public ::testing::Test {
         f_(ops::Const(root_.WithOpName("f"), 1.0f, {2, 2})),
         d_(ops::Const(root_.WithOpName("d"), 1.0, {2, 2})),
         i_(ops::Const(root_.WithOpName("i"), 1, {2, 2})),
-        pair_(OpRecorder(root_.WithOpName("pair"), "Pair").Input(f_).Finish()) {}
+        pair_(OpBuilder(root_.WithOpName("pair"), "Pair").Input(f_).Finish()) {}
 
   Graph* graph() { return root_.graph(); }
   Node* Build(NodeBuilder& builder) {
@@ -57,7 +57,7 @@ TEST_F(NodeBuilderTest, InfersATypeFromAnInput) {
   EXPECT_EQ(node->sources()[1].output, 1);
 }
 
-// Nodes of one op take their attributes from each other where they may.
+// Nodes of one op share attributes if they are equal.
 TEST_F(NodeBuilderTest, GivesNodesOfOneOpTheirOwnAttributes) {
   struct Case {
     Output input;
@@ -68,7 +68,7 @@ TEST_F(NodeBuilderTest, GivesNodesOfOneOpTheirOwnAttributes) {
                         {d_, "/cpu:0", false}, {f_, "", true},  {f_, "", false}, {f_, "", false}};
   for (const Case& c : cases) {
     const Scope scope = c.device[0] == '\0' ? root_ : root_.WithDevice(c.device);
-    OpRecorder op(scope, "MatMul");
+    OpBuilder op(scope, "MatMul");
     op.Input(c.input).Input(c.input);
     if (c.transpose) op.Attr("transpose_a", true);
     const Node* node = op.Finish().node();
@@ -82,13 +82,13 @@ TEST_F(NodeBuilderTest, GivesNodesOfOneOpTheirOwnAttributes) {
     EXPECT_EQ(node->output_type(0), c.input.type());
     EXPECT_THAT(def.input(), ElementsAre(c.input.node()->name(), c.input.node()->name()));
   }
-  // Wrong inputs are errors also behind right ones.
-  OpRecorder(root_.WithOpName("bad"), "MatMul").Input(f_).Input(d_).Finish();
+  // Wrong inputs are also errors after nodes with correct inputs.
+  OpBuilder(root_.WithOpName("bad"), "MatMul").Input(f_).Input(d_).Finish();
   EXPECT_THAT(root_.status(), StatusIs(absl::StatusCode::kInvalidArgument,
                                        HasSubstr("node 'bad' (MatMul): input b has type double")));
 }
 
-// Nodes of a graph may share strings; copies of its GraphDef share nothing.
+// Nodes of a graph may share strings, but copies of its GraphDef share nothing.
 TEST_F(NodeBuilderTest, MakesNodesWhoseCopiesOutliveTheGraph) {
   GraphDef copy;
   std::string bytes;
@@ -96,12 +96,12 @@ TEST_F(NodeBuilderTest, MakesNodesWhoseCopiesOutliveTheGraph) {
     const Scope scope = Scope::NewRootScope(ToyGraphRegistry());
     const Output c = ops::Const(scope.WithOpName("a_name_too_long_to_be_within_a_string"), 1.0f);
     Output x = c;
-    for (int i = 0; i < 100; ++i) x = OpRecorder(scope, "Neg").Input(x).Finish().output(0);
+    for (int i = 0; i < 100; ++i) x = OpBuilder(scope, "Neg").Input(x).Finish().output(0);
     Node* node = nullptr;
     ASSERT_THAT(
         NodeBuilder("built", "Neg").Input(x).ControlInput(c.node()).Finalize(scope.graph(), &node),
         IsOk());
-    OpRecorder(scope, "Neg").Input(Output(node, 0)).Finish();
+    OpBuilder(scope, "Neg").Input(Output(node, 0)).Finish();
     ASSERT_TRUE(scope.ok()) << scope.status();
     copy = scope.graph()->def();
     bytes = copy.SerializeAsString();
@@ -164,7 +164,7 @@ TEST_F(NodeBuilderTest, AddsControlInputsOnceAndLast) {
   EXPECT_EQ(node->sources().size(), 3);
 }
 
-// Nodes that initialize a large graph have one for each variable.
+// A node that initializes a large graph has a control input for each variable.
 TEST_F(NodeBuilderTest, TakesManyControlInputs) {
   constexpr int kNodes = 100000;
   NodeBuilder builder("n", "NoOp");
@@ -301,7 +301,7 @@ TEST_F(NodeBuilderTest, ErrorsNameNodeArgumentAndTypes) {
   }
 }
 
-TEST_F(NodeBuilderTest, UnknownOpsHaveNearNames) {
+TEST_F(NodeBuilderTest, SuggestsNearNamesForUnknownOps) {
   EXPECT_THAT(NodeBuilder("n", "MatMull").Finalize(graph()),
               StatusIs(absl::StatusCode::kNotFound,
                        "node 'n' (MatMull): op 'MatMull' is not registered; did you mean "
@@ -328,31 +328,31 @@ TEST_F(NodeBuilderTest, LongNamesAreTruncatedInErrors) {
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("!!!...' (NoOp)")));
 }
 
-// ---- OpRecorder ----
+// ---- OpBuilder ----
 
-TEST_F(NodeBuilderTest, RecorderUsesTheScope) {
+TEST_F(NodeBuilderTest, OpBuilderUsesTheScope) {
   const Scope scope = root_.NewSubScope("s").WithControlDependencies(d_).WithDevice("/cpu:1");
-  const Operation op = OpRecorder(scope, "MatMul").Input(f_).Input(Input{{2.0f}, {3.0f}}).Finish();
+  const Operation op = OpBuilder(scope, "MatMul").Input(f_).Input(Input{{2.0f}, {3.0f}}).Finish();
   ASSERT_THAT(root_.status(), IsOk());
   EXPECT_EQ(op.node()->name(), "s/MatMul");
   EXPECT_THAT(op.node()->def().input(), ElementsAre("f", "s/Const/Const", "^d"));
   EXPECT_EQ(op.node()->requested_device(), "/cpu:1");
 }
 
-TEST_F(NodeBuilderTest, RecorderFinishesOnce) {
-  OpRecorder recorder(root_, "NoOp");
+TEST_F(NodeBuilderTest, OpBuilderFinishesOnce) {
+  OpBuilder recorder(root_, "NoOp");
   EXPECT_NE(recorder.Finish(), Operation());
   EXPECT_EQ(recorder.Finish(), Operation());
   EXPECT_THAT(root_.status(), IsOk());
 }
 
-TEST_F(NodeBuilderTest, RecorderKeepsErrorsInTheScope) {
-  EXPECT_EQ(OpRecorder(root_.WithOpName("n"), "MatMul").Input(f_).Input(d_).Finish(), Operation());
+TEST_F(NodeBuilderTest, OpBuilderKeepsErrorsInTheScope) {
+  EXPECT_EQ(OpBuilder(root_.WithOpName("n"), "MatMul").Input(f_).Input(d_).Finish(), Operation());
   EXPECT_THAT(root_.status(), StatusIs(absl::StatusCode::kInvalidArgument,
                                        HasSubstr("node 'n' (MatMul): input b has type double")));
 }
 
-// The first node is an example for those after it, which may share its attributes.
+// Later nodes may share the attributes of the first node.
 TEST(NodeBuilder, ListsOfEqualTypesKeepTheirOwnLengths) {
   Registry registry;
   registry.Op("Source").Output("y: float");
@@ -375,7 +375,7 @@ TEST(NodeBuilder, ListsOfEqualTypesKeepTheirOwnLengths) {
   }
 }
 
-// A list has no types of references, although a reference may be an element.
+// A list has no reference types, although an input of the list may be a reference.
 TEST(NodeBuilder, ReferencesInListsHaveTheTypeOfTheirValue) {
   Registry registry;
   registry.Op("Variable").Output("ref: Ref(float)").Stateful();

@@ -9,7 +9,7 @@
 namespace gradflow::internal {
 namespace {
 
-// Enough for several chunks of memory, including large ones.
+// Enough nodes for several chunks of memory, including large chunks.
 constexpr size_t kMany = 60'000;
 
 TEST(NodeStore, KeepsNodesInTheirPlaces) {
@@ -22,9 +22,9 @@ TEST(NodeStore, KeepsNodesInTheirPlaces) {
   for (size_t i = 1; i < kMany; ++i) ASSERT_LE(places[i - 1] + 1, places[i]) << i;
 }
 
-TEST(NodeStore, TakesNodesBackAndGoesOn) {
+TEST(NodeStore, RemovesTheLastNodesAndContinues) {
   NodeStore nodes;
-  // Within a block, at its end, within a chunk of memory, at its end, none.
+  // Removes nodes up to the middle or the end of a block or chunk of memory, and all nodes.
   for (const size_t kept : {kMany / 2, size_t{1000}, size_t{3 * 64}, size_t{65}, size_t{64},
                             size_t{63}, size_t{1}, size_t{0}}) {
     SCOPED_TRACE(kept);

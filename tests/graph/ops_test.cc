@@ -33,7 +33,7 @@ std::string Print(const Initializer& value) {
 TEST(Operation, DescribesItsNode) {
   const Scope root = NewToyScope();
   const Output x = ops::Const(root.WithOpName("x"), 1.0f);
-  const Operation pair = OpRecorder(root.WithOpName("p"), "Pair").Input(x).Finish();
+  const Operation pair = OpBuilder(root.WithOpName("p"), "Pair").Input(x).Finish();
   EXPECT_EQ(pair.num_inputs(), 1);
   EXPECT_EQ(pair.num_outputs(), 2);
   EXPECT_EQ(pair.input_type(0), DT_FLOAT);
@@ -47,9 +47,9 @@ TEST(Operation, DescribesItsNode) {
   EXPECT_EQ(x.type(), DT_FLOAT);
 }
 
-TEST(Operation, IsEmptyWhereThereIsNothing) {
+TEST(Operation, IsEmptyWithoutANode) {
   const Scope root = NewToyScope();
-  const Operation noop = OpRecorder(root, "NoOp").Finish();
+  const Operation noop = OpBuilder(root, "NoOp").Finish();
   for (const Operation& op : {Operation(), noop}) {
     EXPECT_EQ(op.num_inputs(), 0);
     EXPECT_EQ(op.num_outputs(), 0);
@@ -65,9 +65,9 @@ TEST(Operation, IsEmptyWhereThereIsNothing) {
   EXPECT_EQ(Output().type(), DT_INVALID);
 }
 
-TEST(Output, IsAKey) {
+TEST(Output, IsAKeyOfContainers) {
   const Scope root = NewToyScope();
-  const Operation pair = OpRecorder(root, "Pair").Input(1.0f).Finish();
+  const Operation pair = OpBuilder(root, "Pair").Input(1.0f).Finish();
   std::unordered_map<Output, int, OutputHash> map;
   map[pair.output(0)] = 1;
   map[pair.output(1)] = 2;
@@ -170,12 +170,12 @@ TEST(Initializer, RefusesRaggedAndMixedLists) {
                        "element 0 is double of shape [1]"));
   EXPECT_THAT(Initializer({1, 2.0}).status,
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("several types")));
-  // At any depth.
+  // Lists are checked at any depth.
   EXPECT_THAT(Initializer({{{{1, 2}, {3}}}}).status,
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("element 1 is int32")));
 }
 
-TEST(Initializer, GoesToProto) {
+TEST(Initializer, ConvertsToAProto) {
   const TensorProto proto = Initializer({1, 2}).AsTensorProto();
   EXPECT_EQ(proto.dtype(), DT_INT32);
   EXPECT_THAT(proto.int_val(), ElementsAre(1, 2));
@@ -203,9 +203,9 @@ TEST(Input, IsAnOutputOrAValue) {
 
 TEST(Input, ValueBecomesAConstOfASubScope) {
   const Scope root = NewToyScope();
-  const Operation a = OpRecorder(root.WithOpName("a"), "Neg").Input(1.0f).Finish();
-  const Operation b = OpRecorder(root, "Neg").Input(Input{{1.0f}, {2.0f}}).Finish();
-  const Operation c = OpRecorder(root, "Neg").Input(Tensor(3.0f)).Finish();
+  const Operation a = OpBuilder(root.WithOpName("a"), "Neg").Input(1.0f).Finish();
+  const Operation b = OpBuilder(root, "Neg").Input(Input{{1.0f}, {2.0f}}).Finish();
+  const Operation c = OpBuilder(root, "Neg").Input(Tensor(3.0f)).Finish();
   ASSERT_THAT(root.status(), IsOk());
   EXPECT_EQ(a.input(0).name(), "Const/Const:0");
   EXPECT_EQ(b.input(0).name(), "Const_1/Const:0");
@@ -216,11 +216,11 @@ TEST(Input, ValueBecomesAConstOfASubScope) {
 
 TEST(Input, BadValueIsAnErrorOfTheScope) {
   const Scope root = NewToyScope();
-  OpRecorder(root.WithOpName("m"), "MatMul").Input(1.0f).Input(Input{{1, 2}, {3}}).Finish();
+  OpBuilder(root.WithOpName("m"), "MatMul").Input(1.0f).Input(Input{{1, 2}, {3}}).Finish();
   EXPECT_THAT(root.status(), StatusIs(absl::StatusCode::kInvalidArgument,
                                       HasSubstr("node 'm' (MatMul): input b: a list is ragged")));
   const Scope other = NewToyScope();
-  OpRecorder(other, "Pack").Input(InputList{1, {1, 2.0}}).Finish();
+  OpBuilder(other, "Pack").Input(InputList{1, {1, 2.0}}).Finish();
   EXPECT_THAT(other.status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("node 'Pack' (Pack): input values[1]: a list has values")));
@@ -228,10 +228,10 @@ TEST(Input, BadValueIsAnErrorOfTheScope) {
 
 TEST(Input, TakesAnOperationOfOneOutput) {
   const Scope root = NewToyScope();
-  const Operation neg = OpRecorder(root, "Neg").Input(1.0f).Finish();
-  EXPECT_EQ(OpRecorder(root, "Neg").Input(neg).Finish().input(0), neg.output(0));
-  const Operation pair = OpRecorder(root.WithOpName("p"), "Pair").Input(neg).Finish();
-  OpRecorder(root, "Neg").Input(pair).Finish();
+  const Operation neg = OpBuilder(root, "Neg").Input(1.0f).Finish();
+  EXPECT_EQ(OpBuilder(root, "Neg").Input(neg).Finish().input(0), neg.output(0));
+  const Operation pair = OpBuilder(root.WithOpName("p"), "Pair").Input(neg).Finish();
+  OpBuilder(root, "Neg").Input(pair).Finish();
   EXPECT_THAT(root.status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("input x: operation 'p' (Pair) has 2 outputs, expected one")));
@@ -239,14 +239,14 @@ TEST(Input, TakesAnOperationOfOneOutput) {
 
 TEST(Input, NamesANode) {
   const Scope root = NewToyScope();
-  const Operation pair = OpRecorder(root.WithOpName("p"), "Pair").Input(1.0f).Finish();
-  const Operation neg = OpRecorder(root, "Neg").Input(Input("p", 1, DT_FLOAT)).Finish();
+  const Operation pair = OpBuilder(root.WithOpName("p"), "Pair").Input(1.0f).Finish();
+  const Operation neg = OpBuilder(root, "Neg").Input(Input("p", 1, DT_FLOAT)).Finish();
   EXPECT_EQ(neg.input(0), pair.output(1));
   for (const Input& input :
        {Input("none", 0, DT_FLOAT), Input("p", 2, DT_FLOAT), Input("p", 0, DT_HALF)}) {
     const Scope other = NewToyScope();
-    OpRecorder(other.WithOpName("p"), "Pair").Input(1.0f).Finish();
-    OpRecorder(other, "Neg").Input(input).Finish();
+    OpBuilder(other.WithOpName("p"), "Pair").Input(1.0f).Finish();
+    OpBuilder(other, "Neg").Input(input).Finish();
     EXPECT_THAT(other.status(), StatusIs(absl::StatusCode::kInvalidArgument,
                                          HasSubstr(std::string(input.node_name()))));
   }
@@ -255,7 +255,7 @@ TEST(Input, NamesANode) {
 TEST(InputList, MixesOutputsAndValues) {
   const Scope root = NewToyScope();
   const Output x = ops::Const(root, 1.0f);
-  const Operation pack = OpRecorder(root, "Pack").Input(InputList{x, 2.0f, Tensor(3.0f)}).Finish();
+  const Operation pack = OpBuilder(root, "Pack").Input(InputList{x, 2.0f, Tensor(3.0f)}).Finish();
   ASSERT_THAT(root.status(), IsOk());
   EXPECT_EQ(pack.num_inputs(), 3);
   EXPECT_EQ(pack.input(0), x);

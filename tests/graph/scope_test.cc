@@ -29,7 +29,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 Output Neg(const Scope& scope, const Input& x) {
-  return OpRecorder(scope, "Neg").Input(x).Finish().output(0);
+  return OpBuilder(scope, "Neg").Input(x).Finish().output(0);
 }
 
 std::string NameOf(const Scope& scope, const std::string& op = "op") {
@@ -46,7 +46,7 @@ TEST(ScopeNames, OpsAreNumberedFromTheSecondOn) {
   EXPECT_EQ(NameOf(root, "Mul"), "Mul");
 }
 
-TEST(ScopeNames, NumberedNamesAreTakenToo) {
+TEST(ScopeNames, NumberedNamesAreAlsoTaken) {
   const Scope root = NewToyScope();
   EXPECT_EQ(NameOf(root, "a"), "a");
   EXPECT_EQ(NameOf(root, "a"), "a_1");
@@ -77,7 +77,7 @@ TEST(ScopeNames, OpsAndSubScopesShareNames) {
   EXPECT_EQ(NameOf(root.NewSubScope("s")), "s_2/op");
 }
 
-TEST(ScopeNames, SubScopeWithoutNameIsTheSamePlace) {
+TEST(ScopeNames, SubScopeWithoutNameKeepsTheParentsNames) {
   const Scope root = NewToyScope();
   EXPECT_EQ(NameOf(root.NewSubScope("").NewSubScope("")), "op");
   EXPECT_EQ(NameOf(root.NewSubScope("")), "op_1");
@@ -102,7 +102,7 @@ TEST(ScopeNames, WithOpNameJoinsParts) {
   EXPECT_EQ(NameOf(root.WithOpName("layer", 3, "/w")), "layer3/w_1");
 }
 
-// Two composite ops, one of which contains the other as its last op.
+// Two composite ops. One contains the other as its last op.
 std::vector<std::string> NamesOfInnerComposite(const Scope& scope) {
   const CompositeOpScopes scopes = scope.GetCompositeOpScopes("inner");
   return {NameOf(scopes.child, "a"), NameOf(scopes.child, "mul"), NameOf(scopes.last, "last")};
@@ -126,7 +126,7 @@ TEST(ScopeNames, LastOpOfACompositeHasItsName) {
   EXPECT_THAT(root.status(), IsOk());
 }
 
-TEST(ScopeNames, CompositeInASubScopeIsNamedAsInTensorFlow) {
+TEST(ScopeNames, CompositeInASubScopeIsNamedLikeInTensorFlow) {
   const Scope sub = NewToyScope().NewSubScope("s");
   const CompositeOpScopes scopes = sub.GetCompositeOpScopes("linear");
   EXPECT_EQ(NameOf(scopes.child), "s/linear/op");
@@ -155,7 +155,7 @@ TEST(ScopeNames, CompositeNeedsAName) {
   EXPECT_THAT(root.status(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("a name")));
 }
 
-// A reference implementation of UniqueNames that stores every name.
+// A reference implementation of UniqueNames. It stores every name.
 class AllNames {
  public:
   std::string Take(const std::string& name) {
@@ -172,7 +172,7 @@ class AllNames {
   std::map<std::string, int> names_;
 };
 
-TEST(UniqueNames, AgreesWithKeepingEveryName) {
+TEST(UniqueNames, AgreesWithTheReference) {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {
     internal::UniqueNames names;
@@ -220,8 +220,8 @@ TEST(Scope, RecordsNodesInTheGraph) {
 
 TEST(Scope, ControlDependenciesAddUp) {
   const Scope root = NewToyScope();
-  const Operation a = OpRecorder(root.WithOpName("a"), "NoOp").Finish();
-  const Operation b = OpRecorder(root.WithOpName("b"), "NoOp").Finish();
+  const Operation a = OpBuilder(root.WithOpName("a"), "NoOp").Finish();
+  const Operation b = OpBuilder(root.WithOpName("b"), "NoOp").Finish();
   const Output c = ops::Const(root.WithOpName("c"), 1.0f);
   const Scope after = root.WithControlDependencies({a, b}).WithControlDependencies(c);
   EXPECT_THAT(after.control_deps(), ElementsAre(a, b, c.op()));
@@ -229,7 +229,7 @@ TEST(Scope, ControlDependenciesAddUp) {
               ElementsAre("c", "^a", "^b", "^c"));
   EXPECT_THAT(after.WithNoControlDependencies().control_deps(), ElementsAre());
   EXPECT_THAT(Neg(after.WithNoControlDependencies(), c).node()->def().input(), ElementsAre("c"));
-  // The Const of a value has the control inputs, too.
+  // The Const of a value also has the control inputs.
   EXPECT_THAT(ops::AsNodeOut(after, 2.0f).node->def().input(), ElementsAre("^a", "^b", "^c"));
   EXPECT_THAT(root.control_deps(), ElementsAre());
   EXPECT_THAT(root.status(), IsOk());
@@ -237,7 +237,7 @@ TEST(Scope, ControlDependenciesAddUp) {
 
 TEST(Scope, EmptyControlDependencyIsAnError) {
   const Scope root = NewToyScope();
-  OpRecorder(root.WithControlDependencies({Operation()}), "NoOp").Finish();
+  OpBuilder(root.WithControlDependencies({Operation()}), "NoOp").Finish();
   EXPECT_THAT(root.status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        "node 'NoOp' (NoOp): a control dependency is an empty operation"));
@@ -268,7 +268,7 @@ std::vector<std::string> Colocation(const Output& output) {
   return entries;
 }
 
-TEST(Scope, ColocationNamesWhereTheOtherIs) {
+TEST(Scope, ColocationNamesTheGroupOfTheOtherNode) {
   const Scope root = NewToyScope();
   const Output a = ops::Const(root.WithOpName("a"), 1.0f);
   const Output b = ops::Const(root.WithOpName("b"), 1.0f);
@@ -276,7 +276,7 @@ TEST(Scope, ColocationNamesWhereTheOtherIs) {
   const Output c = Neg(with_b.WithOpName("c"), b);
   EXPECT_THAT(Colocation(a), ElementsAre());
   EXPECT_THAT(Colocation(c), ElementsAre("loc:@b"));
-  // Colocated with the group of c, not with c.
+  // The node is colocated with the group of c, not with c itself.
   EXPECT_THAT(Colocation(Neg(root.ColocateWith(c), c)), ElementsAre("loc:@b"));
   EXPECT_THAT(Colocation(Neg(with_b.ColocateWith(a.op()).ColocateWith(b), c)),
               ElementsAre("loc:@a", "loc:@b"));
@@ -318,7 +318,7 @@ TEST(Scope, OpsOfAFailedScopeDoNothing) {
   EXPECT_EQ(Neg(root, x), Output());
   EXPECT_EQ(Neg(root, 3.0f), Output());
   EXPECT_EQ(Neg(root, Output()), Output());
-  EXPECT_EQ(OpRecorder(root, "None").Input(InputList{x, 1.0f}).Attr("a", 1).Finish(), Operation());
+  EXPECT_EQ(OpBuilder(root, "None").Input(InputList{x, 1.0f}).Attr("a", 1).Finish(), Operation());
   EXPECT_EQ(root.graph()->num_nodes(), 1);
   EXPECT_THAT(root.status(), StatusIs(absl::StatusCode::kNotFound, "failed"));
 }
@@ -331,7 +331,7 @@ TEST(Scope, ErrorsNameTheNode) {
                        AllOf(HasSubstr("node 's/x' (Neg): "), HasSubstr("attribute T"))));
 }
 
-TEST(Scope, NamesThatAreNoneAreErrors) {
+TEST(Scope, InvalidNamesAreErrors) {
   const Scope root = NewToyScope();
   ops::Const(root.WithOpName("a b"), 1);
   EXPECT_THAT(root.status(), StatusIs(absl::StatusCode::kInvalidArgument,
@@ -349,7 +349,7 @@ TEST(ScopeDeathTest, ExitOnErrorPrintsAndAborts) {
   EXPECT_FALSE(root.ok());
 }
 
-// ---- Shapes, other graphs ----
+// ---- Shapes and other graphs ----
 
 TEST(Scope, InfersShapesUnlessDisabled) {
   const Scope root = NewToyScope();
@@ -357,7 +357,7 @@ TEST(Scope, InfersShapesUnlessDisabled) {
             "[2,3]");
   const Scope blind = Scope::DisabledShapeInferenceScope(ToyGraphRegistry()).NewSubScope("s");
   const Output a = ops::Const(blind, 1.0f, {2, 3});
-  const Output product = OpRecorder(blind, "MatMul").Input(a).Input(a).Finish().output(0);
+  const Output product = OpBuilder(blind, "MatMul").Input(a).Input(a).Finish().output(0);
   EXPECT_THAT(blind.status(), IsOk());
   EXPECT_TRUE(product.node()->output_shape(0).unknown_rank());
 }
@@ -365,7 +365,7 @@ TEST(Scope, InfersShapesUnlessDisabled) {
 TEST(Scope, ShapeErrorsNameTheNode) {
   const Scope root = NewToyScope();
   const Output a = ops::Const(root, 1.0f, {2, 3});
-  OpRecorder(root, "MatMul").Input(a).Input(a).Finish();
+  OpBuilder(root, "MatMul").Input(a).Input(a).Finish();
   EXPECT_THAT(root.status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        "node 'MatMul' (MatMul): a and b must agree, but have shapes [2,3] and "

@@ -12,13 +12,13 @@ const PartialTensorShape* Add(ShapeStore* store, std::vector<PartialTensorShape>
   int step = -1;
   const PartialTensorShape* const added = store->Add(absl::MakeSpan(shapes), &step);
   for (size_t i = 0; i < shapes.size(); ++i) {
-    // Shapes of a few dimensions are copied, not moved.
+    // Shapes with few dimensions are unchanged after a move, so they can still be compared.
     EXPECT_EQ(added[static_cast<int>(i) * step], shapes[i]);
   }
   return added;
 }
 
-TEST(ShapeStore, SharesShapesThatFollowEachOther) {
+TEST(ShapeStore, SharesConsecutiveEqualShapes) {
   ShapeStore store;
   const PartialTensorShape* const a = Add(&store, {{2, -1}});
   const PartialTensorShape* const b = Add(&store, {{3}});
@@ -46,14 +46,14 @@ TEST(ShapeStore, CountsTheBytesOfEachShapeOnce) {
   EXPECT_EQ(store.bytes(), one);
 }
 
-TEST(ShapeStore, KeepsShapesInTheirPlaces) {
+TEST(ShapeStore, KeepsTheAddressesOfShapes) {
   ShapeStore store;
   std::vector<const PartialTensorShape*> places;
   for (int i = 0; i < 1000; ++i) places.push_back(Add(&store, {{i}}));
   for (int i = 0; i < 1000; ++i) EXPECT_EQ(*places[i], PartialTensorShape({i}));
 }
 
-TEST(ShapeStore, HasAnyNumberOfShapes) {
+TEST(ShapeStore, StoresAnyNumberOfShapes) {
   ShapeStore store;
   const PartialTensorShape* const two = Add(&store, {{1}, {2}});
   EXPECT_EQ(two[1], PartialTensorShape({2}));
@@ -61,7 +61,7 @@ TEST(ShapeStore, HasAnyNumberOfShapes) {
   EXPECT_TRUE(ShapeStore::Unknown()->unknown_rank());
 }
 
-TEST(ShapeStore, HasEqualShapesOnce) {
+TEST(ShapeStore, StoresEqualShapesOnce) {
   ShapeStore store;
   int step = -1;
   std::vector<PartialTensorShape> many(100, PartialTensorShape::UnknownOfRank(254));
@@ -76,7 +76,7 @@ TEST(ShapeStore, HasEqualShapesOnce) {
   EXPECT_THAT(store.bytes(), ::testing::AllOf(::testing::Gt(3 * 254 * 8), ::testing::Lt(20'000)));
 }
 
-TEST(ShapeStore, ForgetsWhatWasAddedSinceAMark) {
+TEST(ShapeStore, ForgetsShapesAddedSinceAMark) {
   ShapeStore store;
   const PartialTensorShape* const a = Add(&store, {{1}});
   const ShapeStore::Mark mark = store.mark();

@@ -1,4 +1,4 @@
-// Ops for tests of graphs, in a separate registry: these tests do not depend on the library's ops.
+// Ops for tests of graphs, in a separate registry. These tests do not depend on the library's ops.
 #ifndef GRADFLOW_TESTS_GRAPH_TOY_GRAPH_OPS_H_
 #define GRADFLOW_TESTS_GRAPH_TOY_GRAPH_OPS_H_
 
@@ -27,13 +27,13 @@ namespace gradflow::testing {
 //   Retired() -> (y: float)                                      deprecated since version 1000
 // All except Retired have kernels.
 const Registry& ToyGraphRegistry();
-// Returns the root scope of a new graph of these ops.
+// Returns the root scope of a new graph with these ops.
 Scope NewToyScope();
 
 // Parses a GraphDef from `text`. Fails the test if it does not parse.
 GraphDef ToyGraphDef(const std::string& text);
 
-// Return the text of a node for ToyGraphDef: of any op, of a float placeholder, and of a Neg of
+// Return the text of a node for ToyGraphDef: a node of any op, a float placeholder, and a Neg of
 // floats. `more` is the text of further fields.
 std::string ToyNode(const std::string& name, const std::string& op, const std::string& more = "");
 std::string ToyPlaceholder(const std::string& name);

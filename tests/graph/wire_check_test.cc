@@ -16,7 +16,7 @@
 namespace gradflow {
 namespace {
 
-using namespace std::string_literals;  // NOLINT: of bytes that have zeros among them
+using namespace std::string_literals;  // NOLINT: for bytes that include zeros
 using ::gradflow::testing::kInvalidArgument;
 using ::gradflow::testing::StatusIs;
 using ::testing::HasSubstr;
@@ -29,7 +29,7 @@ std::string LengthField(int number, absl::string_view content) {
   return absl::StrCat(bytes, content);
 }
 
-// A map in a GraphDef: the fields that enclose its entries, from the inside out.
+// The location of a map in a GraphDef: the fields that enclose its entries, innermost first.
 struct MapPath {
   std::vector<int> fields;
   size_t (*size)(const GraphDef& graph);
@@ -62,7 +62,7 @@ struct MapCase {
   const char* name;
   const MapPath& path;
   std::vector<std::string> entries;
-  // The path of the duplicate key; empty if all keys differ.
+  // The path of the duplicate key, or "" if all keys differ.
   std::string place;
 };
 
@@ -99,7 +99,7 @@ std::vector<MapCase> MapCases() {
        "node[0].attr['T']"},
       {"a group of the key's number", attrs, {t, t + "\x0b" + u + "\x0c"}, "node[0].attr['T']"},
       {"groups before different keys", attrs, {"\x1b\x1c" + t, "\x1b\x1c" + u}, ""},
-      // The key's field number with another wire type.
+      // The field number of the key, with another wire type.
       {"a varint for text", attrs, {t, t + "\x08\x05"}, "node[0].attr['T']"},
       {"a varint for no text", attrs, {"\x08\x05", "\x08\x06"}, "node[0].attr['']"},
       {"four bytes for text", attrs, {t, t + "\x0dUUUU"}, "node[0].attr['T']"},
@@ -157,8 +157,8 @@ TEST(WireCheck, KeysOfMapsMustDiffer) {
   }
 }
 
-// More than are searched linearly.
-TEST(WireCheck, KeysOfMapsMayBeMany) {
+// More keys than a linear search handles.
+TEST(WireCheck, FindsDuplicatesAmongManyKeys) {
   for (const MapPath& path : {AttrsOfNode(), AttrsOfArguments(), Traces()}) {
     std::vector<std::string> entries;
     for (int i = 0; i < 100; ++i) {
@@ -166,7 +166,7 @@ TEST(WireCheck, KeysOfMapsMayBeMany) {
       entries.push_back(absl::StrCat("\x0a\x01", byte, "\x08", byte, "\x09TTTTTTT", byte));
     }
     GRADFLOW_EXPECT_OK(ParseGraphDef(GraphWithMap(path, entries)));
-    // Also the first ones, which were seen while there were few.
+    // Also finds duplicates of the first keys, which were added while the map was small.
     for (const int i : {0, 7, 15, 16, 17, 50, 99}) {
       entries.push_back(entries[i]);
       EXPECT_THAT(ParseGraphDef(GraphWithMap(path, entries)),
@@ -177,7 +177,7 @@ TEST(WireCheck, KeysOfMapsMayBeMany) {
   }
 }
 
-// Takes half a minute instead of a second if the search for a key is linear.
+// A linear search for each key would take quadratic time.
 TEST(WireCheck, AcceptsMapsOfVeryManyKeys) {
   GraphDef graph;
   auto& attrs = *graph.mutable_library()->add_function()->mutable_arg_attr();
@@ -185,7 +185,7 @@ TEST(WireCheck, AcceptsMapsOfVeryManyKeys) {
   GRADFLOW_EXPECT_OK(ParseGraphDef(graph.SerializeAsString()));
 }
 
-// A truncated entry has the key that precedes its end.
+// The key of a truncated entry is the last key before its end.
 TEST(WireCheck, TruncatedEntriesHaveTheirFirstKey) {
   const std::string t = "\x0a\x01T";
   for (const std::string& end : {"\x12"s, "\x12\x01"s, "\x0a\x05U"s, "\x1d\x01"s, "\x19\x01"s,

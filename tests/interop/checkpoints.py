@@ -4,10 +4,11 @@
 usage: checkpoints.py GRADFLOW [--sources REPOSITORY]... [PREFIX]...
 
 Needs Python's tensorflow-cpu and numpy. GRADFLOW is the command line, such as build/release/tools/gradflow. Both programs
-run the same graphs, which save tensors of all types in TensorFlow's V2 format and in the old one, in shards that are
-merged, and in slices. `gradflow checkpoint` must read each tensor of TensorFlow's files to the bit, and TensorFlow each of
-gradflow's. Files of tf.train.Checkpoint and Keras, those of each PREFIX, and all checkpoints of the git repository
-REPOSITORY, such as TensorFlow's sources, are read by both: all tensors, strings too.
+run the same graphs. The graphs save tensors of all types in TensorFlow's V2 format and in the old format, in shards that are
+merged, and in slices. `gradflow checkpoint` must read each tensor of TensorFlow's files to the bit, and TensorFlow must read
+each tensor of gradflow's files. Both programs also read all tensors, including strings, of checkpoints from
+tf.train.Checkpoint and Keras, of each PREFIX, and of all checkpoints in the git repository REPOSITORY, such as TensorFlow's
+sources.
 """
 
 import argparse
@@ -27,12 +28,12 @@ import tensorflow as tf  # noqa: E402
 v1 = tf.compat.v1
 
 NUMBERS = "float32 float64 float16 int8 int16 int32 int64 uint8 uint16 uint32 uint64 complex64 complex128 bool".split()
-# The old format has no others.
+# The old format only supports these types.
 OLD_NUMBERS = "float32 float64 int8 int16 int32 int64 uint8 complex64 bool".split()
 
 
 def values(types):
-    """Tensors by name: of each type, empty, a scalar, and large."""
+    """Returns tensors by name: one of each type, an empty tensor, a scalar, and large tensors."""
     random = np.random.default_rng(7)
     tensors = {}
     for name in types:
@@ -47,7 +48,7 @@ def values(types):
 
 
 def graph_of(tensors, save):
-    """Returns a graph whose node "all_saved" runs what `save` makes of the constants."""
+    """Returns a graph whose node "all_saved" runs the ops that `save` adds for the constants."""
     with tf.Graph().as_default() as graph:
         constants = {name: tf.constant(value) for name, value in tensors.items()}
         with tf.control_dependencies([save(constants)]):
@@ -88,7 +89,7 @@ class Programs:
         return np.load(path)
 
     def read_strings_with_gradflow(self, prefix, name, expected):
-        """Reads a tensor of strings, each to a file, since strings have no .npy."""
+        """Reads a tensor of strings. Writes each string to a file, because .npy pads strings to a fixed width."""
         files = [self.folder / f"string{i}" for i in range(expected.size)]
         with tf.Graph().as_default() as graph:
             (tensor,) = tf.raw_ops.RestoreV2(prefix=str(prefix), tensor_names=[name], shape_and_slices=[""], dtypes=[tf.string])
@@ -106,7 +107,7 @@ class Programs:
     def read_with_tensorflow(self, prefix, name):
         return tf.train.load_checkpoint(str(prefix)).get_tensor(name)
 
-    # The old format has no reader but the op.
+    # The op reads the old format; the command does not.
 
     def read_old_with_gradflow(self, path, tensors):
         graph_path = self.folder / "graph.pb"
@@ -130,7 +131,7 @@ def save_v2(prefix):
 
 
 def save_shards(prefix):
-    """Half of the tensors in each of two files, then merged."""
+    """Saves half of the tensors in each of two files, and then merges the files."""
 
     def save(constants):
         names = sorted(constants)
@@ -147,7 +148,7 @@ def save_shards(prefix):
 
 
 def save_slices(prefix):
-    """The rows of "large" in two slices of one tensor."""
+    """Saves the rows of "large" as two slices of one tensor."""
 
     def save(constants):
         large = constants["large"]
@@ -195,7 +196,8 @@ def exchange(programs):
         programs.save_with_gradflow(graph_of(tensors, save(ours)))
         ok &= compare(f"gradflow's, {title}, read by TensorFlow", tensors, lambda name: programs.read_with_tensorflow(ours, name))
     old = values(OLD_NUMBERS)
-    # Both programs make the signaling NaNs of complex numbers quiet in the old format, as addition does.
+    # In the old format, both programs make signaling NaNs of complex numbers quiet, like an addition
+    # does.
     with np.errstate(invalid="ignore"):
         old["of/complex64"] = old["of/complex64"] + np.complex64(0)
     theirs, ours = programs.folder / "theirs_old", programs.folder / "ours_old"
@@ -207,7 +209,7 @@ def exchange(programs):
 
 
 def read_objects(programs):
-    """Files of tf.train.Checkpoint, with an optimizer's slots."""
+    """Compares a checkpoint of tf.train.Checkpoint with an optimizer's slots."""
     variable = tf.Variable(np.arange(6, dtype=np.float32).reshape(2, 3))
     model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(3), tf.keras.layers.BatchNormalization()])
     model.compile("adam", "mse")
@@ -218,10 +220,10 @@ def read_objects(programs):
 
 
 def read_both(title, programs, prefix):
-    """Compares what both programs read."""
+    """Compares the tensors that both programs read."""
     reader = tf.train.load_checkpoint(str(prefix))
     types = reader.get_variable_to_dtype_map()
-    # An array of NumPy's strings would drop their last NULs.
+    # A NumPy array of strings would drop NULs at the end of strings.
     tensors = {name: np.asarray(reader.get_tensor(name), dtype=object if dtype == tf.string else None) for name, dtype in types.items()}
     is_old = not pathlib.Path(f"{prefix}.index").exists()
 
@@ -239,13 +241,14 @@ def read_both(title, programs, prefix):
     return compare(title, tensors, read)
 
 
-# A checkpoint is all files of a prefix: the V2 format has an index, the old one only numbered files.
+# A checkpoint consists of all files with a prefix. The V2 format has an index; the old format only
+# has numbered files.
 V2_INDEX = re.compile(r"(.*)\.index$")
 OLD_FILE = re.compile(r"(.*-[0-9]{5}-of-[0-9]{5})$")
 
 
 def read_sources(programs, repository):
-    """Reads all checkpoints of a git repository, which are written to a temporary folder."""
+    """Compares all checkpoints of a git repository, after writing them to a temporary folder."""
 
     def git(*arguments):
         return subprocess.run(["git", "-C", repository, *arguments], check=True, capture_output=True).stdout

@@ -22,7 +22,7 @@ import numpy as np  # noqa: E402
 
 TOLERANCE = 1e-5
 
-# File, inputs and output, as run_pretrained_models.yaml has them.
+# File, inputs and output, as in run_pretrained_models.yaml.
 MODELS = [
     ("fc-layers/frozen.pb", {"X": [3, 784]}, "output"),
     ("ae0/frozen.pb", {"X": [3, 784]}, "output"),

@@ -4,8 +4,8 @@
 usage: keras_models.py GRADFLOW [--folder FOLDER] [--model NAME]... [--batch N] [--threads N]... [--repeat N]
 
 Needs Python's tensorflow-cpu and numpy. GRADFLOW is the command line, such as build/release/tools/gradflow. Each model
-has random weights, also in its batch normalization, so that no layer is the identity. TensorFlow freezes it to
-FOLDER/NAME.pb, which a later call uses again. `gradflow run` must agree with TensorFlow to 1e-4, relative to the largest
+has random weights and random batch normalization, so that no layer is the identity. TensorFlow freezes it to
+FOLDER/NAME.pb, and later calls reuse the file. `gradflow run` must agree with TensorFlow to 1e-4, relative to the largest
 logit, with and without --fast if the command line has it. `gradflow bench` and TensorFlow then run the graph alternately,
 and the medians of their times are printed.
 """
@@ -26,7 +26,7 @@ import numpy as np  # noqa: E402
 TOLERANCE = 1e-4
 ROUNDS = 5
 
-# The classes of keras.applications, and the size of their images.
+# Classes of keras.applications, and the size of their images.
 MODELS = {
     "MobileNetV2": 224,
     "ResNet50": 224,
@@ -36,7 +36,7 @@ MODELS = {
 
 
 def freeze(name, path):
-    """Writes a frozen model, whose outputs are logits."""
+    """Writes a frozen model that outputs logits."""
     import tensorflow as tf
     from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
@@ -44,7 +44,7 @@ def freeze(name, path):
     model = getattr(tf.keras.applications, name)(weights=None, classifier_activation=None)
     random = np.random.default_rng(1)
     for variable in model.variables:
-        # What batch normalization has learned differs from its initial 0 and 1.
+        # Makes the parameters of batch normalization differ from their initial values 0 and 1.
         kind = variable.path.rsplit("/", 1)[-1]
         shape = tuple(variable.shape)
         if kind in ("gamma", "moving_variance"):
@@ -138,7 +138,7 @@ def main():
     parser.add_argument("--model", action="append", choices=sorted(MODELS))
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--threads", type=int, action="append")
-    parser.add_argument("--repeat", type=int, default=5, help="runs to time in each round; 0 to not time")
+    parser.add_argument("--repeat", type=int, default=5, help="timed runs in each round; 0 disables timing")
     args = parser.parse_args()
     args.threads = args.threads or [1, 2]
     args.folder.mkdir(parents=True, exist_ok=True)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Times ops beside TensorFlow, or NumPy, on the same inputs.
+"""Compares the times of ops with TensorFlow or NumPy on the same inputs.
 
 usage: op_times.py GRADFLOW [--threads N]... [--repeat N] [--only SUBSTRING]
 
-Needs Python's tensorflow-cpu and numpy. GRADFLOW is the command line, such as build/release/tools/gradflow. Both run the
-same graph in turn, five rounds each; the medians of their times in milliseconds are printed, and their ratio.
+Needs Python's tensorflow-cpu and numpy. GRADFLOW is the command line, such as build/release/tools/gradflow. Both programs
+run the same graph in turn, five rounds each. Prints the medians of their times in milliseconds, and the ratio.
 """
 
 import argparse
@@ -29,7 +29,7 @@ def top_k_of_numpy(x):
 
 
 def cases():
-    """Yields a name, an input, a function that adds the op to TensorFlow's graph, and what to compare with, if not that."""
+    """Yields a name, an input, a function that adds the op to TensorFlow's graph, and an optional other reference."""
     import tensorflow as tf
 
     random = np.random.default_rng(1)
@@ -47,6 +47,15 @@ def cases():
             name = f"{op.__name__} {list(x.shape)} to {size}"
             yield name, x, lambda t, op=op, size=size, depth=depth: op(
                 grads=t, original_image=tf.zeros([8, size, size, depth]), half_pixel_centers=True), None
+    places = np.unique(random.integers(0, 10**10, 10**7))
+    indices = np.stack([places // 10**5, places % 10**5], 1)
+    values = random.random(len(places), np.float32)
+    for columns in (1, 8, 64):
+        b = random.random((10**5, columns), np.float32)
+        for adjoint in (False, True):
+            name = f"SparseTensorDenseMatMul 10^7 entries {'adjoint ' if adjoint else ''}by {list(b.shape)}"
+            yield name, values, lambda t, b=b, adjoint=adjoint: tf.raw_ops.SparseTensorDenseMatMul(
+                a_indices=indices, a_values=t, a_shape=[10**5, 10**5], b=b, adjoint_a=adjoint), None
     many = random.random(1000000, np.float32)
     yield "TopKV2 10 of 10^6", many, lambda t: tf.math.top_k(t, 10).values, None
     yield "TopKV2 10 of 10^6", many, lambda t: tf.math.top_k(t, 10).values, top_k_of_numpy

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Compares gradients of random graphs with those of TensorFlow.
+"""Compares gradients of random graphs with TensorFlow's gradients.
 
 usage: random_gradients.py GRADFLOW [--graphs N] [--seed S] [--keep FOLDER]
 
 Needs Python's tensorflow-cpu and numpy. GRADFLOW is the command line, such as build/release/tools/gradflow. Each graph has
-5 to 50 ops of double, some placeholders, and a scalar loss. TensorFlow computes tf.gradients. `gradflow gradients` adds
+5 to 50 ops on doubles, some placeholders, and a scalar loss. TensorFlow computes tf.gradients. `gradflow gradients` adds
 the gradients to the GraphDef without them, and `gradflow run` computes them. They must agree to 1e-5, relative to the
-largest element of the gradient. All graphs are parts of one, so that each program runs once.
+largest element of the gradient. All graphs are parts of one graph, so that each program runs once.
 """
 
 import argparse
@@ -26,7 +26,7 @@ v1 = tf.compat.v1
 
 TOLERANCE = 1e-5
 
-# Functions of one tensor of any shape, whose values stay moderate.
+# Functions of one tensor of any shape. Their values stay moderate.
 UNARY = [
     tf.tanh, tf.sigmoid, tf.sin, tf.cos, tf.atan, tf.asinh, tf.square, tf.abs, tf.negative, tf.identity, tf.nn.relu,
     tf.nn.elu, tf.nn.selu, tf.nn.softplus, tf.nn.softsign, tf.nn.leaky_relu, tf.nn.relu6, tf.math.erf, tf.math.erfc,
@@ -49,7 +49,7 @@ UNARY = [
     lambda x: tf.clip_by_value(x, -0.7, 0.8),
     lambda x: tf.pow(1.5 + tf.tanh(x), 2.5),
 ]
-# Functions of two tensors that broadcast.
+# Functions of two tensors, with broadcasting.
 BINARY = [
     tf.add, tf.subtract, tf.multiply, tf.maximum, tf.minimum, tf.math.squared_difference,
     lambda x, y: x / (2.0 + tf.cos(y)),
@@ -119,7 +119,7 @@ MATRIX = [
 
 
 def square(x):
-    """A 4 x 4 matrix of any tensor."""
+    """Returns a 4 x 4 matrix with the elements of any tensor."""
     known = x.shape.is_fully_defined()
     repeats = (16 + x.shape.num_elements() - 1) // x.shape.num_elements() if known else 16
     return tf.reshape(tf.tile(tf.reshape(x, [-1]), [repeats])[:16], [4, 4])
@@ -163,7 +163,7 @@ def run(command):
 
 
 def relative_error(mine, theirs):
-    """Returns the largest difference by the largest finite value; infinity if NaN or infinities are not the same."""
+    """Returns the largest difference relative to the largest finite value, or infinity if NaNs or infinities differ."""
     if mine.shape != theirs.shape:
         raise RuntimeError("shape %s, expected %s" % (mine.shape, theirs.shape))
     finite = np.isfinite(theirs)
@@ -178,7 +178,7 @@ def file_name(tensor_name):
 
 
 def check(gradflow, seeds, folder):
-    """Returns the largest relative error of the gradients of the graph of each seed. All graphs are parts of one."""
+    """Returns the largest relative error of the gradients for each seed. All graphs are parts of one graph."""
     graph = tf.Graph()
     inputs, losses, owners, feeds = [], [], [], {}
     with graph.as_default():
@@ -195,7 +195,7 @@ def check(gradflow, seeds, folder):
         with open(os.path.join(folder, "graph.pb"), "wb") as file:
             file.write(graph.as_graph_def().SerializeToString())
         gradients = tf.gradients(total, inputs)
-        # No rewrites: they take longer than the run.
+        # Disables graph rewrites, because they take longer than the run.
         config = v1.ConfigProto()
         config.graph_options.rewrite_options.disable_meta_optimizer = True
         config.graph_options.optimizer_options.opt_level = v1.OptimizerOptions.L0
@@ -215,7 +215,7 @@ def check(gradflow, seeds, folder):
     fetched = {}
     for x, gradient in zip(inputs, gradients):
         name = ours[x.op.name]
-        # Where TensorFlow has no gradient, ours is none, or zeros.
+        # If TensorFlow has no gradient, gradflow must have no gradient or zeros.
         if gradient is None or name == "no gradient":
             continue
         fetched[x.op.name] = os.path.join(folder, file_name("d" + x.op.name))

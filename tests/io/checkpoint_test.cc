@@ -22,10 +22,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/allocator.h"
-#include "gradflow/core/run_stop.h"
+#include "gradflow/core/stop_token.h"
 #include "gradflow/io/coding.h"
 #include "gradflow/io/crc32c.h"
-#include "gradflow/io/file_charge.h"
+#include "gradflow/io/file_reservation.h"
 #include "gradflow/io/old_checkpoint.h"
 #include "gradflow/io/table.h"
 #include "gradflow/io/tensor_slice.h"
@@ -66,8 +66,8 @@ void WriteAll(const std::string& path, const std::string& bytes) {
 
 // ---- Checksums ----
 
-TEST(Crc32c, KnownValues) {
-  // RFC 3720, B.4.
+TEST(Crc32c, HasKnownValues) {
+  // The values are from RFC 3720, B.4.
   EXPECT_EQ(internal::ExtendCrc32c(0, std::string(32, '\0')), 0x8a9136aau);
   EXPECT_EQ(internal::ExtendCrc32c(0, std::string(32, '\xff')), 0x62a8ab43u);
   EXPECT_EQ(internal::ExtendCrc32c(0, "123456789"), 0xe3069283u);
@@ -85,7 +85,7 @@ TEST(Crc32c, PortableAgreesWithTheInstruction) {
       EXPECT_EQ(internal::ExtendCrc32c(7, part), internal::ExtendCrc32cPortable(7, part));
     }
   }
-  // Sizes around multiples of the three parts that are computed at once.
+  // Sizes around multiples of the block that is computed in three parts.
   for (size_t i = 0; i < 20000; ++i) bytes.push_back(static_cast<char>(i * i * 31 >> 3));
   for (const size_t size : {3071, 3072, 3073, 3080, 6143, 6144, 6151, 9217, 20000}) {
     for (size_t begin = 0; begin < 4; ++begin) {
@@ -97,7 +97,7 @@ TEST(Crc32c, PortableAgreesWithTheInstruction) {
 
 // ---- Tables ----
 
-// Has a limit, and keeps account.
+// An allocator with a limit that counts the used bytes.
 class SmallAllocator final : public Allocator {
  public:
   explicit SmallAllocator(size_t limit) : limit_(limit) {}
@@ -122,8 +122,8 @@ class SmallAllocator final : public Allocator {
 };
 
 absl::StatusOr<internal::TableEntries> ReadTable(absl::string_view bytes, int64_t max_bytes) {
-  internal::FileCharge charge(SystemAllocator().get());
-  return internal::ReadTable(bytes, max_bytes, &charge);
+  internal::FileReservation reservation(SystemAllocator().get());
+  return internal::ReadTable(bytes, max_bytes, &reservation);
 }
 
 internal::TableEntries ManyEntries(int count) {
@@ -154,14 +154,14 @@ std::string Fixed(uint64_t value, int bytes) {
   return text;
 }
 
-// An index may name no byte of the file twice: reading would take quadratic time.
+// Blocks must not share bytes of the file, because reading them would take quadratic time.
 TEST(Table, BlocksMustNotOverlap) {
-  // The only block of the table without entries: no restarts but one, at 0.
+  // The only block of a table without entries: a single restart, at 0.
   const std::string empty = internal::WriteTable({});
   constexpr char kBlockBytes = 8;
   for (const char second : {0, 1}) {
     std::string file = empty.substr(0, kBlockBytes + 5);
-    // The last key, and the position and the size, of each block; then the restarts.
+    // For each block, the last key, the position and the size; then the restarts.
     std::string index = {0, 1, 2, 'a', 0, kBlockBytes, 0, 1, 2, 'b', second, kBlockBytes};
     index += Fixed(0, 4) + Fixed(1, 4);
     std::string footer = {0, kBlockBytes, static_cast<char>(file.size()),
@@ -175,7 +175,7 @@ TEST(Table, BlocksMustNotOverlap) {
   }
 }
 
-// Returns `block` as a table stores it, with its type of compression and its checksum.
+// Returns `block` with its compression type and its checksum, like in a table.
 std::string Stored(const std::string& block, char compression) {
   std::string stored = block + compression;
   const uint32_t crc = internal::MaskCrc(internal::ExtendCrc32c(0, stored));
@@ -183,7 +183,7 @@ std::string Stored(const std::string& block, char compression) {
   return stored;
 }
 
-// Returns a table of one block, compressed by Snappy unless `compression` is 0.
+// Returns a table with a single block, compressed by Snappy unless `compression` is 0.
 std::string TableOfBlock(const std::string& block, char compression) {
   std::string handle;
   internal::AppendVarint(0, &handle);
@@ -200,15 +200,15 @@ std::string TableOfBlock(const std::string& block, char compression) {
 }
 
 absl::StatusOr<internal::TableEntries> ReadCompressed(const std::string& block, int64_t max_bytes) {
-  internal::FileCharge charge(SystemAllocator().get());
-  const auto table = internal::ReadTable(TableOfBlock(block, 1), max_bytes, &charge);
+  internal::FileReservation reservation(SystemAllocator().get());
+  const auto table = internal::ReadTable(TableOfBlock(block, 1), max_bytes, &reservation);
   size_t bytes = 0;
   for (const auto& [key, value] : table.ok() ? *table : internal::TableEntries()) {
     bytes += internal::TableEntryBytes(key, value);
   }
-  // Only the entries are charged when the table has been read.
+  // After the table has been read, only the entries are charged.
   if (table.ok()) {
-    EXPECT_EQ(charge.bytes(), bytes);
+    EXPECT_EQ(reservation.bytes(), bytes);
   }
   return table;
 }
@@ -234,12 +234,12 @@ TEST(Table, ReadsSnappy) {
   EXPECT_THAT(ReadCompressed(block, 50), StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
-// A block may stand for 20 times its bytes.
+// A compressed block may expand to 20 times its bytes.
 TEST(Table, CountsTheMemoryOfBlocks) {
   constexpr size_t kBytes = 1 << 20;
   std::string block;
   internal::AppendVarint(kBytes, &block);
-  // A literal of one byte, and copies of 64.
+  // A literal of one byte, and copies of 64 bytes.
   block += std::string("\0\0", 2);
   for (size_t i = 1; i < kBytes; i += 64) {
     const size_t length = std::min<size_t>(64, kBytes - i);
@@ -250,19 +250,19 @@ TEST(Table, CountsTheMemoryOfBlocks) {
     SmallAllocator allocator(limit);
     absl::Status status;
     {
-      internal::FileCharge charge(&allocator);
-      status = internal::ReadTable(table, 1 << 30, &charge).status();
+      internal::FileReservation reservation(&allocator);
+      status = internal::ReadTable(table, 1 << 30, &reservation).status();
     }
     EXPECT_EQ(allocator.used(), 0u);
     return status;
   };
-  // Zeros are entries with empty keys.
+  // Zero bytes are entries with empty keys.
   EXPECT_THAT(read(2 * kBytes),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("its keys are not ascending")));
   EXPECT_THAT(read(kBytes / 2), StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
-// Each key is that of the entry before and a character.
+// Each key is the previous key plus a character.
 TEST(Table, LimitsTheExpansionOfKeys) {
   const auto read = [](size_t key_bytes, int entries) {
     std::string block;
@@ -277,10 +277,10 @@ TEST(Table, LimitsTheExpansionOfKeys) {
     block += Fixed(0, 4) + Fixed(1, 4);
     const std::string table = TableOfBlock(block, 0);
     SmallAllocator allocator(size_t{4} << 30);
-    internal::FileCharge charge(&allocator);
-    const auto result = internal::ReadTable(table, int64_t{1} << 30, &charge);
+    internal::FileReservation reservation(&allocator);
+    const auto result = internal::ReadTable(table, int64_t{1} << 30, &reservation);
     if (!result.ok()) {
-      EXPECT_LE(charge.bytes(), std::max<size_t>(16 << 20, 64 * table.size()) + table.size());
+      EXPECT_LE(reservation.bytes(), std::max<size_t>(16 << 20, 64 * table.size()) + table.size());
       EXPECT_THAT(result.status(),
                   StatusIs(absl::StatusCode::kResourceExhausted,
                            HasSubstr(absl::StrCat("the most for a table of ", table.size()))));
@@ -291,14 +291,15 @@ TEST(Table, LimitsTheExpansionOfKeys) {
   EXPECT_TRUE(read(100000, 150));
   EXPECT_FALSE(read(100000, 200));
   EXPECT_FALSE(read(600000, 1500));
-  RunStop stop;
+  StopToken stop;
   stop.Stop();
-  internal::FileCharge charge(SystemAllocator().get());
-  EXPECT_THAT(internal::ReadTable(internal::WriteTable(ManyEntries(10)), 1 << 30, &charge, &stop),
-              StatusIs(absl::StatusCode::kCancelled));
+  internal::FileReservation reservation(SystemAllocator().get());
+  EXPECT_THAT(
+      internal::ReadTable(internal::WriteTable(ManyEntries(10)), 1 << 30, &reservation, &stop),
+      StatusIs(absl::StatusCode::kCancelled));
 }
 
-// Every damage is an error: the checksums cover all blocks, and the footer is checked.
+// All damage is detected, because the checksums cover all blocks and the footer is checked.
 TEST(Table, NoticesDamage) {
   const internal::TableEntries entries = ManyEntries(40);
   const std::string table = internal::WriteTable(entries);
@@ -311,14 +312,14 @@ TEST(Table, NoticesDamage) {
     damaged[i] = static_cast<char>(damaged[i] ^ 0x15);
     const auto read = ReadTable(damaged, 1 << 30);
     if (!read.ok()) continue;
-    // The padding and the position of the empty metaindex say nothing.
+    // The padding and the position of the empty metaindex have no effect.
     EXPECT_EQ(*read, entries);
     ++unnoticed;
   }
   EXPECT_LT(unnoticed, 60);
 }
 
-TEST(Table, Varints) {
+TEST(Table, RoundTripsVarints) {
   for (const uint64_t value : {uint64_t{0}, uint64_t{127}, uint64_t{128}, ~uint64_t{0}}) {
     std::string text;
     internal::AppendVarint(value, &text);
@@ -359,7 +360,7 @@ TEST(TensorSlice, EncodesKeys) {
   EXPECT_EQ(EncodeSliceKey(std::string("a\0b\xff", 4), {}), std::string("\0a\0\xff"
                                                                         "b\xff\0\0\1\0",
                                                                         10));
-  // Numbers of several bytes.
+  // The numbers take several bytes.
   EXPECT_EQ(EncodeSliceKey("w", {{{64, 8191}}}), std::string("\0w\0\1\1\1\xc0\x40\xdf\xff", 10));
   EXPECT_EQ(EncodeSliceKey("w", {{{8192, int64_t{1} << 62}}}),
             std::string("\0w\0\1\1\1\xe0\x20\0\xff\xc0\x40\0\0\0\0\0\0\0", 19));
@@ -372,14 +373,14 @@ TEST(TensorSlice, CountsCommonElements) {
   const TensorSlice a = {{{2, 3}, {0, 10}}};
   EXPECT_EQ(NumCommonElements(a, {{{4, 9}, {1, 4}}}), 4);
   EXPECT_EQ(NumCommonElements(a, {{{5, 9}, {1, 4}}}), 0);
-  // No element, though the first dimensions have more than int64 can count.
+  // There are no elements, although the product of the first dimensions exceeds int64.
   const TensorSlice none = {{{0, kHuge}, {0, kHuge}, {0, 0}}};
   EXPECT_EQ(NumCommonElements(none, none), 0);
 }
 
 using Slices = std::vector<internal::TensorSlice>;
 
-TEST(TensorSlice, DebugString) {
+TEST(TensorSlice, DebugStringShowsExtents) {
   EXPECT_EQ((internal::TensorSlice{{{0, 2}, {0, -1}}}).DebugString(), "0,2:-");
   EXPECT_LT(internal::TensorSlice::Full(254).DebugString().size(), 250u);
 }
@@ -401,7 +402,7 @@ TEST(TensorSlice, NamesOverlapsAndGaps) {
   EXPECT_THAT(CheckDisjoint(Slices{{{{0, 2}}}, {{{3, 1}}}}), IsOk());
   EXPECT_THAT(CheckDisjoint(Slices{{{{0, 2}}}, {{{0, 2}}}}),
               invalid("slices '0,2' and '0,2' overlap"));
-  // A part of the whole, whose neighbors do not matter.
+  // The whole is part of the tensor. Slices outside of the whole are ignored.
   EXPECT_THAT(CheckTiling(Slices{{{{0, 2}}}, {{{2, 2}}}}, {{{1, 2}}}), IsOk());
   EXPECT_THAT(CheckTiling(Slices{{{{0, 2}}}, {{{3, 1}}}}, {{{0, 2}}}), IsOk());
   // Two dimensions: the overlap [1,1] and the gap [0,2].
@@ -413,13 +414,13 @@ TEST(TensorSlice, NamesOverlapsAndGaps) {
   EXPECT_THAT(CheckTiling(Slices{{}}, {}), IsOk());
   EXPECT_THAT(CheckTiling(Slices{{}, {}}, {}), invalid("slices '' and '' overlap"));
   EXPECT_THAT(CheckTiling(Slices{{{{0, 0}}}, {{{0, 0}}}}, {{{0, 0}}}), IsOk());
-  // Sizes near the largest.
+  // The sizes are near the largest int64.
   constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
   EXPECT_THAT(CheckTiling(Slices{{{{0, 1}}}, {{{2, kHuge - 2}}}}, {{{0, kHuge}}}),
               invalid("the slices do not cover element [1]"));
 }
 
-// Cuts [0,size) of each dimension into parts, at random, until there are `count`.
+// Cuts [0,size) of each dimension into random parts until there are `count` slices.
 Slices RandomTiling(std::mt19937* random, int dims, int64_t size, size_t count) {
   const auto below = [&](int64_t limit) {
     return std::uniform_int_distribution<int64_t>(0, limit - 1)(*random);
@@ -440,7 +441,8 @@ Slices RandomTiling(std::mt19937* random, int dims, int64_t size, size_t count) 
   return slices;
 }
 
-// Returns how many slices have each element of a tensor of `size` elements in each dimension.
+// Returns, for each element of a tensor with `size` elements in each dimension, the number of
+// slices that contain it.
 std::vector<int> CountCovers(const Slices& slices, int dims, int64_t size) {
   std::vector<int> covers(static_cast<size_t>(std::llround(std::pow(size, dims))));
   for (const internal::TensorSlice& slice : slices) {
@@ -460,7 +462,7 @@ std::vector<int> CountCovers(const Slices& slices, int dims, int64_t size) {
   return covers;
 }
 
-// The reference looks at each element.
+// The reference checks each element.
 TEST(TensorSlice, TilingAgreesWithElements) {
   std::mt19937 random(1);
   int tilings = 0;
@@ -468,14 +470,14 @@ TEST(TensorSlice, TilingAgreesWithElements) {
   int gaps = 0;
   for (int round = 0; round < 600; ++round) {
     const int dims = 1 + round % 4;
-    // Large sets are searched otherwise than small ones.
+    // Large sets use another search than small sets.
     const bool is_large = round >= 560;
     constexpr int64_t kSizes[] = {100, 12, 6, 6};
     constexpr int64_t kLargeSizes[] = {5000, 100, 20, 10};
     const int64_t size = is_large ? kLargeSizes[dims - 1] : kSizes[dims - 1];
     Slices slices =
         RandomTiling(&random, dims, size, is_large ? 1001 + random() % 2000 : 2 + random() % 80);
-    // Every third is whole; otherwise a slice moves or is lost.
+    // Every third tiling is complete. In the others, a slice is moved or removed.
     internal::TensorSlice& changed = slices[random() % slices.size()];
     internal::TensorSlice::Extent& extent = changed.extents[random() % dims];
     if (round % 3 == 1 && extent.start > 0) --extent.start;
@@ -492,7 +494,7 @@ TEST(TensorSlice, TilingAgreesWithElements) {
     if (!disjoint.ok()) ++overlaps;
     if (disjoint.ok() && !tiling.ok()) {
       ++gaps;
-      // The first one.
+      // Finds the first uncovered element.
       const int64_t first = std::find(covers.begin(), covers.end(), 0) - covers.begin();
       std::string element = "]";
       for (int64_t d = 0, rest = first; d < dims; ++d, rest /= size) {
@@ -506,11 +508,11 @@ TEST(TensorSlice, TilingAgreesWithElements) {
   EXPECT_GT(gaps, 150);
 }
 
-// A grid of 100,000 slices and 8 dimensions, and one slice too many.
+// A grid of 100,000 slices in 8 dimensions, and one additional slice.
 TEST(TensorSlice, ChecksManySlices) {
   constexpr int kDims = 8;
   Slices slices;
-  // 5^5 * 4^2 * 2 parts.
+  // The product is 5^5 * 4^2 * 2 parts.
   const int64_t parts[kDims] = {5, 4, 5, 2, 5, 4, 5, 5};
   internal::TensorSlice slice = {std::vector<internal::TensorSlice::Extent>(kDims, {0, 3})};
   internal::TensorSlice whole = slice;
@@ -540,8 +542,8 @@ TEST(TensorSlice, ChecksManySlices) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("overlap")));
 }
 
-// Slices that are long in one dimension and short in the others. Each cut crosses many of them, and
-// the search gives up before it takes long.
+// Slices that are long in one dimension and short in the others. Each cut crosses many slices, and
+// the search gives up early.
 TEST(TensorSlice, BoundsItsTime) {
   constexpr int64_t kLength = 100000;
   for (const int dims : {3, 8}) {
@@ -550,7 +552,7 @@ TEST(TensorSlice, BoundsItsTime) {
       std::mt19937 random(1);
       for (int64_t i = 0; i < count; ++i) {
         internal::TensorSlice slice;
-        // Slices of different directions have no position in common.
+        // Slices of different directions share no position.
         for (int d = 0; d < dims; ++d) {
           const auto position = static_cast<int64_t>(random() % kLength);
           slice.extents.push_back({position / dims * dims + i % dims, 1});
@@ -602,7 +604,7 @@ TEST_F(CheckpointTest, RoundTripsAllTypes) {
   EXPECT_THAT(checkpoint->Read(""), StatusIs(absl::StatusCode::kNotFound));
 }
 
-TEST_F(CheckpointTest, ReadsTensorFlows) {
+TEST_F(CheckpointTest, ReadsTensorFlowsCheckpoints) {
   const std::string folder = GRADFLOW_TEST_DATA_DIR "/checkpoints/";
   const auto checkpoint = Checkpoint::Open(folder + "tensorflow");
   ASSERT_THAT(checkpoint, IsOk());
@@ -645,8 +647,8 @@ TEST_F(CheckpointTest, ReadsTensorFlows) {
               StatusIs(absl::StatusCode::kNotFound));
 }
 
-// What is read from TensorFlow's files, and written again, has the same names and tensors.
-TEST_F(CheckpointTest, RewritesTensorFlows) {
+// Tensors from TensorFlow's files are written again with the same names and values.
+TEST_F(CheckpointTest, RewritesTensorFlowsCheckpoints) {
   const std::string folder = GRADFLOW_TEST_DATA_DIR "/checkpoints/";
   const auto checkpoint = Checkpoint::Open(folder + "tensorflow");
   ASSERT_THAT(checkpoint, IsOk());
@@ -694,7 +696,7 @@ TEST_F(CheckpointTest, RoundTripsTheOldFormat) {
               TensorEq(Iota<float>({1, 3}, 3)));
 }
 
-TEST_F(CheckpointTest, ErrorsOfWriting) {
+TEST_F(CheckpointTest, ReportsErrorsOfWriting) {
   const Tensor t = AsScalar<float>(1);
   EXPECT_THAT(WriteCheckpoint(File("c"), {{"", t, ""}}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("empty")));
@@ -708,7 +710,7 @@ TEST_F(CheckpointTest, ErrorsOfWriting) {
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("/proc/none/c.data")));
   EXPECT_THAT(WriteOldCheckpoint(File("c"), {{"a", t, ""}, {"a", t, ""}}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("given twice")));
-  // A file where a folder is needed.
+  // A file has the name of a folder.
   WriteAll(File("file"), "");
   EXPECT_THAT(WriteCheckpoint(File("file/c"), {{"a", t, ""}}),
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("cannot make the folder")));
@@ -717,7 +719,7 @@ TEST_F(CheckpointTest, ErrorsOfWriting) {
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("cannot make the folder")));
 }
 
-// Each flipped byte and each truncation is an error, or changes nothing.
+// Each flipped byte and each truncation is an error or has no effect.
 TEST_F(CheckpointTest, NoticesDamage) {
   std::vector<CheckpointTensor> tensors;
   for (int i = 0; i < 20; ++i) {
@@ -728,7 +730,7 @@ TEST_F(CheckpointTest, NoticesDamage) {
   tensors.push_back({"sliced", Iota<float>({1, 3}, 3), "2 3 1,1:-"});
   ASSERT_THAT(WriteCheckpoint(File("c"), tensors), IsOk());
   ASSERT_THAT(WriteOldCheckpoint(File("old"), tensors), IsOk());
-  // Reads the tensors from `name`, which is damaged.
+  // Reads the tensors from the damaged file `name`.
   const auto check = [&](const std::string& name, const char* what, size_t at) {
     const bool is_old = name == "old";
     const auto checkpoint = Checkpoint::Open(File("c"));
@@ -766,9 +768,9 @@ TEST_F(CheckpointTest, NoticesDamage) {
   }
 }
 
-// Writers of one prefix may leave the index of one beside the data of the other. A tensor that can
-// be read is that of one writer, whole.
-TEST_F(CheckpointTest, TwoWritersMakeNoWrongValue) {
+// Two writers of the same prefix may leave the index of the first and the data of the second. Each
+// tensor that can be read must come completely from a single writer.
+TEST_F(CheckpointTest, TwoWritersNeverMixValues) {
   constexpr int kWrites = 150;
   constexpr int kTensors = 8;
   constexpr int64_t kSize = 500;
@@ -778,7 +780,7 @@ TEST_F(CheckpointTest, TwoWritersMakeNoWrongValue) {
       std::vector<CheckpointTensor> tensors;
       for (int t = 0; t < kTensors; ++t) {
         Tensor tensor(DT_INT32, {kSize});
-        // The writer and the time, and the tensor.
+        // The value encodes the writer, the time and the tensor.
         tensor.flat<int32_t>().setConstant(100 * (2 * i + writer) + t);
         tensors.push_back({absl::StrCat("t", t), tensor, ""});
       }
@@ -792,7 +794,7 @@ TEST_F(CheckpointTest, TwoWritersMakeNoWrongValue) {
   while (writing > 0) {
     const absl::StatusOr<Checkpoint> checkpoint = Checkpoint::Open(File("c"));
     if (!checkpoint.ok()) {
-      // Before the first write has ended.
+      // The first write has not ended yet.
       EXPECT_THAT(checkpoint.status(), StatusIs(absl::StatusCode::kNotFound));
       continue;
     }
@@ -814,7 +816,7 @@ TEST_F(CheckpointTest, TwoWritersMakeNoWrongValue) {
   first.join();
   second.join();
   EXPECT_GT(whole, 0);
-  // No file of a writer is left over.
+  // The writers leave no temporary files.
   int files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder())) {
     files += entry.is_regular_file() ? 1 : 0;
@@ -822,11 +824,12 @@ TEST_F(CheckpointTest, TwoWritersMakeNoWrongValue) {
   EXPECT_EQ(files, 2);
 }
 
-// The slices of an index may ask for any amount of memory and time. All of them are checked first.
-TEST_F(CheckpointTest, SlicesMustBeWhatIsRead) {
+// The slices of an index may require any amount of memory and time, so all of them are checked
+// first.
+TEST_F(CheckpointTest, SlicesAreCheckedBeforeTheyAreRead) {
   const auto allocator = std::make_shared<SmallAllocator>(1 << 20);
   const Tensor two = AsTensor<float>({1, 2});
-  // The whole tensor would have 4 TiB.
+  // The whole tensor would take 4 TiB.
   const char* const kHuge = "1099511627776 0,2";
   ASSERT_THAT(WriteCheckpoint(File("huge"), {{"s", two, kHuge}}), IsOk());
   ASSERT_THAT(WriteOldCheckpoint(File("old_huge"), {{"s", two, kHuge}}), IsOk());
@@ -867,7 +870,7 @@ TEST_F(CheckpointTest, SlicesMustBeWhatIsRead) {
   });
   EXPECT_THAT(ReadOldCheckpoint(File("old"), "s"),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("slices '0,2' and '0,2' overlap")));
-  // All slices are the same bytes of the file, which has no others.
+  // All slices refer to the only bytes of the file.
   ASSERT_THAT(WriteCheckpoint(File("c"), slices), IsOk());
   WriteAll(File("c.data-00000-of-00001"), ReadAll(File("c.data-00000-of-00001")).substr(0, 8));
   Edit(File("c.index"), [](internal::TableEntries& table) {
@@ -880,13 +883,13 @@ TEST_F(CheckpointTest, SlicesMustBeWhatIsRead) {
     }
   });
   EXPECT_THAT(read(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("have more bytes")));
-  // A slice behind the end of its file.
+  // A slice lies after the end of its file.
   WriteAll(File("c.index"), index);
   EXPECT_THAT(read(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("are not in the file")));
   EXPECT_EQ(allocator->used(), 0u);
 }
 
-// The slices have as many elements as the tensor, so that an overlap hides a gap.
+// The slices have as many elements as the tensor, so an overlap hides a gap.
 TEST_F(CheckpointTest, SlicesThatOverlapAreNotRead) {
   const std::vector<CheckpointTensor> slices = {{"s", AsTensor<float>({1, 2}), "4 0,2"},
                                                 {"s", AsTensor<float>({3, 4}), "4 2,2"}};
@@ -907,12 +910,12 @@ TEST_F(CheckpointTest, SlicesThatOverlapAreNotRead) {
   expect("4 1,3", overlap);
   expect("4 2,2", StatusIs(absl::StatusCode::kDataLoss,
                            HasSubstr("tensor 's': the slices do not cover element [3]")));
-  // What a single slice has is read.
+  // A part within a single slice can be read.
   expect("4 0,1", TensorEq(AsTensor<float>({1})));
   expect("4 2,1", TensorEq(AsTensor<float>({4})));
 }
 
-// A writer may write a part of a tensor, but no element twice.
+// A writer may write a part of a tensor, but not an element twice.
 TEST_F(CheckpointTest, SlicesThatOverlapAreNotWritten) {
   const Tensor two = AsTensor<float>({1, 2});
   const Tensor rows = Iota<float>({2, 3});
@@ -921,7 +924,7 @@ TEST_F(CheckpointTest, SlicesThatOverlapAreNotWritten) {
     std::string text;
   } faults[] = {
       {{{"s", two, "4 0,2"}, {"s", two, "4 1,2"}}, "tensor 's': slices '0,2' and '1,2' overlap"},
-      // The same slice, in two forms.
+      // The same slice in two notations.
       {{{"s", rows, "4 3 0,2:-"}, {"s", rows, "4 3 0,2:0,3"}},
        "tensor 's': slices '0,2:0,3' and '0,2:0,3' overlap"},
   };
@@ -943,8 +946,8 @@ TEST_F(CheckpointTest, SlicesThatOverlapAreNotWritten) {
   EXPECT_THAT(WriteOldCheckpoint(File("o"), part), IsOk());
 }
 
-// The result of a merge must have each element once, or no file changes its name.
-TEST_F(CheckpointTest, MergedSlicesAreTheTensor) {
+// A merge must produce each element once. Otherwise no file is renamed.
+TEST_F(CheckpointTest, MergedSlicesMustCoverTheTensor) {
   const Tensor two = AsTensor<float>({1, 2});
   ASSERT_THAT(WriteCheckpoint(File("a"), {{"s", two, "4 0,2"}}), IsOk());
   ASSERT_THAT(WriteCheckpoint(File("b"), {{"s", two, "4 1,2"}}), IsOk());
@@ -961,7 +964,8 @@ TEST_F(CheckpointTest, MergedSlicesAreTheTensor) {
   const auto merged = Checkpoint::Open(File("m"));
   ASSERT_THAT(merged, IsOk());
   EXPECT_THAT(merged->Read("s"), TensorEq(AsTensor<float>({1, 2, 3, 4})));
-  // A checkpoint that is missing may have had the rest, but not an element twice.
+  // A missing checkpoint may have contained the rest of the tensor, but an element must not occur
+  // twice.
   MergeCheckpointsOptions options;
   options.allow_missing_files = true;
   EXPECT_THAT(MergeCheckpoints({File("b"), File("c"), File("none")}, File("n"), options), IsOk());
@@ -970,8 +974,8 @@ TEST_F(CheckpointTest, MergedSlicesAreTheTensor) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("is in several")));
 }
 
-// A tensor without elements has no slice whose type is checked.
-TEST_F(CheckpointTest, SlicesHaveATypeThatIsStored) {
+// A tensor without elements has no slice whose type could be checked.
+TEST_F(CheckpointTest, SlicesMustHaveASupportedType) {
   ASSERT_THAT(WriteCheckpoint(File("c"), {{"s", AsTensor<float>({1, 2}), "4 0,2"}}), IsOk());
   Edit(File("c.index"), [](internal::TableEntries& table) {
     BundleEntryProto entry;
@@ -1012,7 +1016,7 @@ TEST_F(CheckpointTest, StopsWithTheRun) {
                                                  {"t", AsTensor<tstring>({"x"}), ""}};
   ASSERT_THAT(WriteCheckpoint(File("c"), tensors), IsOk());
   ASSERT_THAT(WriteOldCheckpoint(File("o"), tensors), IsOk());
-  RunStop stop;
+  StopToken stop;
   stop.Stop();
   EXPECT_THAT(Checkpoint::Open(File("c"), SystemAllocator(), FileAccess::All(), &stop),
               StatusIs(absl::StatusCode::kCancelled));
@@ -1024,12 +1028,12 @@ TEST_F(CheckpointTest, StopsWithTheRun) {
   }
   EXPECT_THAT(ReadOldCheckpoint(File("o"), "a", "", SystemAllocator(), &stop),
               StatusIs(absl::StatusCode::kCancelled));
-  // Nothing matches: a search would have found out.
+  // The pattern matches no file, but the search does not begin.
   EXPECT_THAT(ReadOldCheckpoint(File("none/*"), "a", "", SystemAllocator(), &stop),
               StatusIs(absl::StatusCode::kCancelled));
 }
 
-// Strings without characters take two bytes of a file.
+// Empty strings take two bytes of a file each.
 TEST_F(CheckpointTest, CountsTheMemoryOfOldRecords) {
   constexpr int kStrings = 100000;
   ASSERT_THAT(WriteOldCheckpoint(File("o"), {{"t", AsTensor<tstring>({"a"}), ""}}), IsOk());
@@ -1043,7 +1047,7 @@ TEST_F(CheckpointTest, CountsTheMemoryOfOldRecords) {
         internal::AppendVarint(content.size(), &bytes);
         return bytes + content;
       };
-      // The name is not UTF-8, so that the record, parsed, would be DATA_LOSS.
+      // The name is not valid UTF-8, so parsing the record would fail with DATA_LOSS.
       value = field(2, field(1, "\xff") + field(3, strings));
     }
   });
@@ -1052,7 +1056,7 @@ TEST_F(CheckpointTest, CountsTheMemoryOfOldRecords) {
               StatusIs(absl::StatusCode::kResourceExhausted));
   EXPECT_THAT(ReadOldCheckpoint(File("o"), "t", "", limit(64 << 20)),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("is not valid")));
-  // A record of numbers is not charged as one of strings.
+  // A record of numbers is not charged like strings.
   const Tensor numbers = RandomTensor(DT_FLOAT, {kStrings});
   ASSERT_THAT(WriteOldCheckpoint(File("n"), {{"t", numbers, ""}}), IsOk());
   EXPECT_THAT(ReadOldCheckpoint(File("n"), "t", "", limit(8 * numbers.TotalBytes())),
@@ -1092,7 +1096,7 @@ TEST_F(CheckpointTest, CountsItsMemory) {
   {
     const auto checkpoint = Checkpoint::Open(File("c"), enough);
     ASSERT_THAT(checkpoint, IsOk());
-    // A thousand entries.
+    // There are a thousand entries.
     EXPECT_GT(enough->used(), 100000u);
     EXPECT_LT(enough->used(), 1000000u);
     EXPECT_THAT(checkpoint->Read("text", "", small), StatusIs(kExhausted));
@@ -1103,7 +1107,7 @@ TEST_F(CheckpointTest, CountsItsMemory) {
   EXPECT_EQ(enough->used(), 0u);
 }
 
-// Protobuf writes no message of 2 GiB. The elements are never read.
+// Protobuf does not write messages of 2 GiB. The elements are never read.
 TEST_F(CheckpointTest, OldRecordsAreLimited) {
   constexpr int64_t kBytes = int64_t{1} << 31;
   for (const Tensor& large : {Tensor(DT_UINT8, {kBytes}), Tensor(DT_FLOAT, {kBytes / 4})}) {
@@ -1159,9 +1163,10 @@ TEST_F(CheckpointTest, MergesAllOrNothing) {
   std::filesystem::rename(File("p2/away"), File("p2/c.data-00000-of-00001"));
   unchanged();
   ASSERT_THAT(MergeCheckpoints({File("p1/c"), File("p2/c")}, File("all")), IsOk());
-  // "a" is in the second file. As the first tensor, it would be in the first.
+  // "a" is in the second file. It would have to be in the first file, because it is the first
+  // tensor.
   EXPECT_THAT(MergeCheckpoints({File("all")}, File("all")),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("which is merged, too")));
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("which is also merged")));
   const auto merged = Checkpoint::Open(File("all"));
   ASSERT_THAT(merged, IsOk());
   EXPECT_THAT(merged->Read("a"), TensorEq(a));
@@ -1177,7 +1182,7 @@ TEST_F(CheckpointTest, MergesAllOrNothing) {
       StatusIs(absl::StatusCode::kDataLoss, HasSubstr("the index refers to data file 2 of 2")));
 }
 
-// One file may have several names.
+// A file may have several names.
 TEST_F(CheckpointTest, MergesInPlaceUnderAnotherName) {
   const Tensor a = AsScalar<float>(1);
   const Tensor b = AsScalar<float>(2);
@@ -1193,24 +1198,24 @@ TEST_F(CheckpointTest, MergesInPlaceUnderAnotherName) {
   std::filesystem::create_directory_symlink(File("d"), File("link"));
   ASSERT_THAT(MergeCheckpoints({File("d/c")}, File("link/c")), IsOk());
   expect_both(File("d/c"));
-  // The data files would change places.
+  // The data files would swap their places.
   ASSERT_THAT(WriteCheckpoint(File("p1"), {{"b", b, ""}}), IsOk());
   ASSERT_THAT(WriteCheckpoint(File("p2"), {{"a", a, ""}}), IsOk());
   ASSERT_THAT(MergeCheckpoints({File("p1"), File("p2")}, File("d/all")), IsOk());
   EXPECT_THAT(MergeCheckpoints({File("link/all")}, File("d/all")),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("which is merged, too")));
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("which is also merged")));
   expect_both(File("d/all"));
-  // Renaming a link to the file that it names would leave neither.
+  // Renaming a link to its own target would lose both.
   ASSERT_THAT(WriteCheckpoint(File("c"), {{"a", a, ""}, {"b", b, ""}}), IsOk());
   std::filesystem::copy(File("c.index"), File("x.index"));
   std::filesystem::create_symlink(File("c.data-00000-of-00001"), File("x.data-00000-of-00001"));
   EXPECT_THAT(MergeCheckpoints({File("x")}, File("c")),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("to which it links")));
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("but is a link to it")));
   expect_both(File("c"));
   expect_both(File("x"));
 }
 
-TEST_F(CheckpointTest, Merges) {
+TEST_F(CheckpointTest, MergesCheckpoints) {
   const Tensor a = RandomTensor(DT_FLOAT, {3});
   const Tensor b = AsTensor<tstring>({"x", "y"});
   ASSERT_THAT(

@@ -1,4 +1,4 @@
-// Event files: their records, and what a writer accepts.
+// Tests of event files: their records, and the arguments of a writer.
 #include "gradflow/io/events.h"
 
 #include <sys/resource.h>
@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 
 class EventsTest : public ::gradflow::testing::FolderFixture {};
 
-// Splits a file into its events, and checks all sums.
+// Splits a file into events and verifies all checksums.
 std::vector<Event> EventsOf(const std::string& path) {
   const std::string bytes = ::gradflow::testing::ReadFile(path);
   std::vector<Event> events;
@@ -47,7 +47,7 @@ std::vector<Event> EventsOf(const std::string& path) {
   return events;
 }
 
-TEST_F(EventsTest, HasRecordsWithSums) {
+TEST_F(EventsTest, HasRecordsWithChecksums) {
   GRADFLOW_ASSERT_OK_AND_ASSIGN(EventWriter writer, EventWriter::Open(File("a/b")));
   EXPECT_THAT(writer.path(), HasSubstr("/a/b/events.out.tfevents."));
   GRADFLOW_ASSERT_OK(writer.AddScalar("loss", 3, 0.5f));
@@ -58,7 +58,7 @@ TEST_F(EventsTest, HasRecordsWithSums) {
   event.set_wall_time(17);
   event.set_graph_def(std::string(100000, 'g'));
   GRADFLOW_ASSERT_OK(writer.Add(event));
-  // Readers see them at once.
+  // Readers see new events at once.
   const std::vector<Event> events = EventsOf(writer.path());
   ASSERT_EQ(events.size(), 4);
   EXPECT_EQ(events[0].file_version(), "brain.Event:2");
@@ -73,7 +73,7 @@ TEST_F(EventsTest, HasRecordsWithSums) {
   GRADFLOW_EXPECT_OK(writer.Sync());
 }
 
-TEST_F(EventsTest, WritersHaveFilesOfTheirOwn) {
+TEST_F(EventsTest, EachWriterHasANewFile) {
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const EventWriter named,
                                 EventWriter::OpenFile(File("c/run"), ".x"));
   EXPECT_THAT(named.path(), ::testing::MatchesRegex(".*/c/run\\.out\\.tfevents\\..*\\.x"));
@@ -86,7 +86,7 @@ TEST_F(EventsTest, WritersHaveFilesOfTheirOwn) {
   EXPECT_EQ(EventsOf(path).size(), 2);
 }
 
-// A full disk ends a file with the last whole event.
+// On a full disk, a file ends with the last complete event.
 TEST_F(EventsTest, AFullDiskLeavesWholeEvents) {
   GRADFLOW_ASSERT_OK_AND_ASSIGN(EventWriter writer, EventWriter::Open(folder()));
   const std::string path = writer.path();
@@ -115,7 +115,7 @@ TEST_F(EventsTest, AFullDiskLeavesWholeEvents) {
   EXPECT_EQ(EventsOf(path).size(), written + 1);
 }
 
-TEST_F(EventsTest, Errors) {
+TEST_F(EventsTest, RejectsInvalidArguments) {
   EXPECT_THAT(EventWriter::Open("/proc/none").status(),
               StatusIs(absl::StatusCode::kNotFound,
                        HasSubstr("'/proc/none': cannot make the folder: No such file")));

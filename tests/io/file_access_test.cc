@@ -1,5 +1,5 @@
-// Tests of the files that graphs may touch: each op that uses files asks FileAccess. Links and ".."
-// do not lead out of the folders that it allows.
+// Tests of the files that graphs may access. Each op that uses files asks FileAccess. Links and
+// ".." do not lead out of the allowed folders.
 #include "gradflow/io/file_access.h"
 
 #include <gmock/gmock.h>
@@ -51,11 +51,11 @@ using ::testing::Not;
 
 using Use = FileAccess::Use;
 
-// An op that uses files. PATH stands for a path.
+// An op that uses files. PATH is replaced by a path.
 struct FileOp {
   std::string op;
   Use use;
-  // A file that exists, or the prefix of a checkpoint.
+  // An existing file, or the prefix of a checkpoint.
   std::string name;
   std::string attrs;
   std::string inputs;
@@ -73,6 +73,12 @@ const std::vector<FileOp>& FileOps() {
       {"Restore", Use::kRead, "old", "dt=DT_FLOAT", "string[]=\"PATH\"; string[]=\"a\""},
       {"RestoreSlice", Use::kRead, "old", "dt=DT_FLOAT",
        "string[]=\"PATH\"; string[]=\"a\"; string[]"},
+      {"InitializeTableFromTextFile", Use::kRead, "file", "key_index=-2; value_index=-1",
+       "table:string[0]/int64[0]; string[]=\"PATH\""},
+      {"InitializeTableFromTextFileV2", Use::kRead, "file", "key_index=-2; value_index=-1",
+       "table:string[0]/int64[0]; string[]=\"PATH\""},
+      {"FixedUnigramCandidateSampler", Use::kRead, "weights",
+       "num_true=1; num_sampled=1; unique=false; range_max=1; vocab_file=\"PATH\"", "int64[1,1]"},
       {"WriteFile", Use::kWrite, "file", "", "string[]=\"PATH\"; string[]=\"x\""},
       {"WriteFile", Use::kWrite, "new", "", "string[]=\"PATH\"; string[]=\"x\""},
       {"SaveV2", Use::kWrite, "ckpt", "",
@@ -80,7 +86,7 @@ const std::vector<FileOp>& FileOps() {
       {"Save", Use::kWrite, "old", "", "string[]=\"PATH\"; string[1]=\"a\"; float[2]"},
       {"SaveSlices", Use::kWrite, "old", "",
        "string[]=\"PATH\"; string[1]=\"a\"; string[1]; float[2]"},
-      // Also reads: the folder of the source is allowed below.
+      // The op also reads SOURCE. Allow() therefore allows the folder of the source.
       {"MergeV2Checkpoints", Use::kWrite, "merged", "", "string[1]=\"SOURCE\"; string[]=\"PATH\""},
   };
   return *ops;
@@ -98,13 +104,14 @@ class FileAccessTest : public testing::FolderFixture {
     fs::create_directory_symlink("allowed", File("link_in"));
   }
 
-  // Restores the files of all folders.
+  // Restores the files in all folders.
   void Fill() {
     Tensor values(DT_FLOAT, {2});
     values.flat<float>().setConstant(1);
     for (const char* folder : {"allowed", "allowed2", "outside", "source"}) {
       const std::string at = File(folder) + "/";
       std::ofstream(at + "file") << "contents";
+      std::ofstream(at + "weights") << "a,1";
       GRADFLOW_ASSERT_OK(WriteCheckpoint(at + "ckpt", {{"a", values, ""}}));
       GRADFLOW_ASSERT_OK(WriteOldCheckpoint(at + "old", {{"a", values, ""}}));
       for (const char* made : {"new", "merged.index", "merged.data-00000-of-00001"}) {
@@ -112,7 +119,7 @@ class FileAccessTest : public testing::FolderFixture {
       }
     }
   }
-  // The contents of all files, by path.
+  // Returns the contents of all files by path.
   std::map<std::string, std::string> Contents(const std::string& folder) const {
     std::map<std::string, std::string> contents;
     for (const auto& entry : fs::directory_iterator(File(folder))) {
@@ -145,7 +152,7 @@ class FileAccessTest : public testing::FolderFixture {
     return RunGraph(std::move(graph), access);
   }
 
-  // Access of this kind to allowed/. A merge also moves the files of source/.
+  // Allows this kind of access to allowed/. A merge also moves the files of source/.
   FileAccess Allow(const FileOp& op, Use use) const {
     std::vector<std::string> read;
     std::vector<std::string> write;
@@ -202,10 +209,11 @@ TEST_F(FileAccessTest, OpsTouchNoOtherFiles) {
   }
 }
 
-// The files themselves may be links, and so may the files of a checkpoint.
+// A file itself may be a link, and so may the files of a checkpoint.
 TEST_F(FileAccessTest, OpsFollowNoLinkToAFileOutside) {
-  for (const std::string& name : {std::string("file"), std::string("ckpt.index"),
-                                  std::string("ckpt.data-00000-of-00001"), std::string("old")}) {
+  for (const std::string& name :
+       {std::string("file"), std::string("ckpt.index"), std::string("ckpt.data-00000-of-00001"),
+        std::string("old"), std::string("weights")}) {
     fs::remove(File("allowed/" + name));
     fs::create_symlink("../outside/" + name, File("allowed/" + name));
   }
@@ -216,7 +224,7 @@ TEST_F(FileAccessTest, OpsFollowNoLinkToAFileOutside) {
                 StatusIs(StatusCode::kPermissionDenied))
         << op.op << " " << op.name;
   }
-  // Only the data of a checkpoint is a link.
+  // Replaces the link to the index by a file. The data file is still a link.
   fs::remove(File("allowed/ckpt.index"));
   fs::copy_file(File("outside/ckpt.index"), File("allowed/ckpt.index"));
   for (const FileOp& op : FileOps()) {
@@ -225,7 +233,7 @@ TEST_F(FileAccessTest, OpsFollowNoLinkToAFileOutside) {
                 StatusIs(StatusCode::kPermissionDenied))
         << op.op;
   }
-  // A link to nothing.
+  // The target of the link does not exist.
   fs::remove(File("allowed/file"));
   fs::create_symlink("../outside/new", File("allowed/file"));
   for (const FileOp& op : FileOps()) {
@@ -235,7 +243,7 @@ TEST_F(FileAccessTest, OpsFollowNoLinkToAFileOutside) {
   EXPECT_EQ(Contents("outside"), outside);
 }
 
-// An old checkpoint is found by a pattern, whose matches may be links.
+// Old checkpoints are found by a pattern, and its matches may be links.
 TEST_F(FileAccessTest, PatternsMatchNoFilesOutside) {
   const FileAccess access = Allow(FileOps()[0], Use::kRead);
   const FileOp& matching = FileOps()[1];
@@ -275,11 +283,11 @@ TEST_F(FileAccessTest, ErrorsDoNotTellWhetherAFileExists) {
   EXPECT_THAT(RunOp(read, File("allowed/none"), access), StatusIs(StatusCode::kNotFound));
 }
 
-TEST_F(FileAccessTest, TakesFoldersOnly) {
+TEST_F(FileAccessTest, AcceptsOnlyFolders) {
   EXPECT_THAT(FileAccess::Below({File("none")}, {}),
               StatusIs(StatusCode::kNotFound, HasSubstr("none': cannot open the folder")));
   EXPECT_THAT(FileAccess::Below({}, {File("allowed/file")}), Not(IsOk()));
-  // The root has all files.
+  // The root folder contains all files.
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const FileAccess root, FileAccess::Below({"/"}, {}));
   EXPECT_THAT(root.Check(File("outside/file"), Use::kRead), IsOk());
   EXPECT_THAT(root.Check(File("outside/file"), Use::kWrite),
@@ -288,7 +296,8 @@ TEST_F(FileAccessTest, TakesFoldersOnly) {
   EXPECT_THAT(FileAccess::None().Check("/", Use::kRead), StatusIs(StatusCode::kPermissionDenied));
 }
 
-// Folders are opened when the access is made. A link that replaces one later leads nowhere.
+// The folders are opened when FileAccess is created. A link that later replaces a folder has no
+// effect.
 TEST_F(FileAccessTest, KeepsItsFolders) {
   const FileOp& read = FileOps()[0];
   const FileAccess access = Allow(read, Use::kRead);
@@ -299,7 +308,7 @@ TEST_F(FileAccessTest, KeepsItsFolders) {
 
 // ---- All ops ----
 
-// Tells whether anything in a folder was opened, made, renamed or removed.
+// Reports if anything in a folder was opened, created, renamed or removed.
 class FolderWatch {
  public:
   explicit FolderWatch(const std::string& folder) : file_(inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {
@@ -318,8 +327,8 @@ class FolderWatch {
   internal::FileDescriptor file_;
 };
 
-// Runs each op on paths in a folder that is watched. An op that touches a file must be in the table
-// above, and must touch none without access.
+// Runs each op with paths in a watched folder. An op that touches a file must be in FileOps(), and
+// must not touch a file without access.
 TEST_F(FileAccessTest, EveryOpThatTouchesFilesIsInTheTable) {
   std::set<std::string> expected;
   for (const FileOp& op : FileOps()) expected.insert(op.op);
@@ -334,8 +343,10 @@ TEST_F(FileAccessTest, EveryOpThatTouchesFilesIsInTheTable) {
        testing::ReadRows(GRADFLOW_TEST_DATA_DIR "/op_rows.txt")) {
     const OpRegistration* const op = GlobalRegistry().FindOp(row[0]);
     ASSERT_NE(op, nullptr) << row[0];
-    // Attributes that may be paths, "" for all strings of inputs, and "*" for those that the row
-    // sets: others may be slices or the like.
+    // Waits for an element until the run's deadline.
+    if (row[0] == "Unstage") continue;
+    // The strings that the path replaces: "" for all strings of inputs, "*" for the strings that
+    // are not empty in the row (empty strings may be slices), or the name of an attribute.
     std::vector<std::string> places = {"", "*"};
     for (const OpDef::AttrDef& attr : op->def().attr()) {
       if (attr.type() == "string" && !attr.has_allowed_values()) places.push_back(attr.name());
@@ -363,7 +374,7 @@ TEST_F(FileAccessTest, EveryOpThatTouchesFilesIsInTheTable) {
           if (node.name() == "op" && is_attr) (*node.mutable_attr())[place].set_s(path);
         }
         for (const FileAccess& access : {FileAccess::None(), FileAccess::All()}) {
-          // Others may have removed them.
+          // Earlier ops may have removed the files.
           GRADFLOW_ASSERT_OK(WriteCheckpoint(folder + "/a", {{"a", values, ""}}));
           GRADFLOW_ASSERT_OK(WriteOldCheckpoint(folder + "/a", {{"a", values, ""}}));
           watch.Touched();

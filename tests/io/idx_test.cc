@@ -1,4 +1,4 @@
-// IDX files, plain and compressed, whole and damaged.
+// Tests of IDX files: plain and compressed, complete and damaged.
 #include "gradflow/io/idx.h"
 
 #include <zlib.h>
@@ -59,7 +59,7 @@ std::string FileOf(int type, const std::vector<T>& values) {
   return bytes;
 }
 
-TEST_F(IdxTest, AllTypesPlainAndCompressed) {
+TEST_F(IdxTest, ReadsAllTypesPlainAndCompressed) {
   const std::vector<std::pair<std::string, Tensor>> files = {
       {FileOf<uint8_t, uint8_t>(8, {1, 255}), AsTensor<uint8_t>({1, 255})},
       {FileOf<int8_t, uint8_t>(9, {-1, 127}), AsTensor<int8_t>({-1, 127})},
@@ -81,7 +81,7 @@ TEST_F(IdxTest, AllTypesPlainAndCompressed) {
   }
 }
 
-TEST_F(IdxTest, Errors) {
+TEST_F(IdxTest, RejectsInvalidFiles) {
   EXPECT_THAT(ReadIdx(File("none")).status(),
               StatusIs(absl::StatusCode::kNotFound, AllOf(HasSubstr("/none'"), HasSubstr("open"))));
   EXPECT_THAT(ReadIdx(folder()).status(),
@@ -96,7 +96,7 @@ TEST_F(IdxTest, Errors) {
   EXPECT_THAT(ErrorOf(Header(8, {1, 2}).substr(0, 11)), is("in its header, which has 2 dim"));
   EXPECT_THAT(ErrorOf(Header(8, {4}) + "abc"), is("expected 4 bytes of elements for shape [4]"));
   EXPECT_THAT(ErrorOf(Header(8, {4}) + "abcde"), is("found more"));
-  // The header is not believed.
+  // The sizes in the header are not trusted.
   const std::string huge = Header(0xE, {0xFFFFFFFF, 0xFFFFFF});
   EXPECT_THAT(ErrorOf(huge), is("more than the 12 bytes of the file can hold"));
   EXPECT_THAT(ErrorOf(Compressed(huge)), is("bytes of the file can hold"));
@@ -117,7 +117,7 @@ TEST_F(IdxTest, EveryTruncationAndFlippedByteIsNoticed) {
   for (size_t i = 0; i < bytes.size(); ++i) {
     std::string damaged = bytes;
     damaged[i] = static_cast<char>(~damaged[i]);
-    // The header of gzip has bytes without a meaning, such as the time.
+    // The gzip header has bytes that do not matter, such as the time.
     const absl::StatusOr<Tensor> read = Read(damaged);
     EXPECT_TRUE(i < 10 || !read.ok()) << i;
     if (read.ok()) {

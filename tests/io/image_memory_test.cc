@@ -1,4 +1,5 @@
-// What decoders allocate, against what they charge, for files that make them allocate much.
+// Compares the memory that decoders allocate with the memory that they charge, for files that need
+// a lot of memory.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <webp/encode.h>
@@ -13,13 +14,13 @@
 #include <string>
 #include <vector>
 
-// After <cstdio>, whose FILE they need.
+// These headers need FILE from <cstdio>.
 #include <gif_lib.h>
 #include <jpeglib.h>
 #include <png.h>
 
 #include "absl/strings/str_cat.h"
-#include "gradflow/core/run_stop.h"
+#include "gradflow/core/stop_token.h"
 #include "gradflow/io/image_codecs.h"
 #include "gradflow/testing/status_matchers.h"
 #include "tests/testing/heap_meter.h"
@@ -44,14 +45,14 @@ constexpr int64_t kNoLimit = int64_t{1} << 40;
 
 struct Decoding {
   absl::Status status;
-  // The largest charge, and the most that was allocated, without the image.
+  // The largest charge, and the largest allocated memory without the image.
   int64_t charged = 0;
   int64_t peak = 0;
   std::vector<uint8_t> image;
 };
 
 Decoding Decode(const std::string& bytes, int64_t limit = kNoLimit, bool all_frames = true,
-                RunStop* stop = nullptr) {
+                StopToken* stop = nullptr) {
   Decoding result;
   const auto charge = [&](int64_t charged) -> absl::Status {
     if (charged > limit) return absl::ResourceExhaustedError("limit");
@@ -87,8 +88,8 @@ Decoding Decode(const std::string& bytes, int64_t limit = kNoLimit, bool all_fra
   return result;
 }
 
-// Expects that decoding takes no more than what is charged, and at least `part` of it if the image
-// is large enough to tell.
+// Expects that decoding allocates at most the charged memory, and at least `part` of it if the
+// image is large enough.
 void ExpectCharged(const std::string& bytes, double part = 0) {
   const Decoding decoding = Decode(bytes);
   EXPECT_THAT(decoding.status, IsOk());
@@ -104,7 +105,7 @@ void ExpectCharged(const std::string& bytes, double part = 0) {
 
 // ---- WebP ----
 
-TEST(WebPMemory, PrefixCodes) {
+TEST(WebPMemory, ChargesPrefixCodes) {
   for (const int cache_bits : {0, 1, 6, 11}) {
     for (const int groups : {1, 999, 1000, 1001, 5000}) {
       SCOPED_TRACE(absl::StrCat(groups, " groups, ", cache_bits, " bits"));
@@ -115,8 +116,8 @@ TEST(WebPMemory, PrefixCodes) {
   }
 }
 
-// Returns files of `size` x `size` pixels with these groups of codes: an image, the alpha of an
-// image, and the same as frames of animations.
+// Returns files of `size` x `size` pixels with this number of code groups: an image, the alpha
+// channel of an image, and frames of animations with each of them.
 std::vector<std::string> FilesWithGroups(int size, int groups) {
   const std::string data = LosslessWebPData(size, size, groups, 0);
   const std::string lossless = LosslessWebPChunk(size, size, data);
@@ -136,11 +137,11 @@ std::vector<std::string> FilesWithGroups(int size, int groups) {
   };
 }
 
-TEST(WebPMemory, PrefixCodesOfAlphaAndFrames) {
+TEST(WebPMemory, ChargesPrefixCodesOfAlphaAndFrames) {
   for (const std::string& file : FilesWithGroups(256, 2000)) ExpectCharged(file, 0.9);
 }
 
-// A file of 295 KB would take 0.8 GB.
+// A small file would need much memory.
 TEST(WebPMemory, ManyPrefixCodesExceedTheLimit) {
   constexpr int64_t kLimit = 40 << 20;
   for (const std::string& file : FilesWithGroups(1024, 65536)) {
@@ -151,13 +152,12 @@ TEST(WebPMemory, ManyPrefixCodesExceedTheLimit) {
   }
 }
 
-// Images by libwebp's encoder, of all kinds: their prefix codes must be read as libwebp does.
-TEST(WebPMemory, EncodedImages) {
+// Images of all kinds from libwebp's encoder. Their prefix codes must be read like libwebp does.
+TEST(WebPMemory, ChargesEncodedImages) {
   std::mt19937 random(1);
   int many_groups = 0;
   for (int round = 0; round < 48; ++round) {
-    // Every sixth has areas of different kinds, for which the encoder makes several groups of
-    // codes.
+    // Every sixth image has different areas, so the encoder makes several code groups.
     const bool has_areas = round % 6 == 5;
     const int columns = has_areas ? 512 : 1 + static_cast<int>(random() % 300);
     const int rows = has_areas ? 512 : 1 + static_cast<int>(random() % 300);
@@ -215,10 +215,10 @@ TEST(WebPMemory, EncodedImages) {
   EXPECT_GT(many_groups, 3);
 }
 
-TEST(WebPMemory, DamagedPrefixCodes) {
+TEST(WebPMemory, RejectsDamagedPrefixCodes) {
   const std::string file = WebPFile({LosslessWebPChunk(64, 64, LosslessWebPData(64, 64, 100, 3))});
   ASSERT_THAT(Decode(file).status, IsOk());
-  // The data end within the prefix image.
+  // The data ends within the prefix image.
   EXPECT_THAT(
       Decode(WebPFile({LosslessWebPChunk(64, 64, LosslessWebPData(64, 64, 100, 3).substr(0, 100))}))
           .status,
@@ -228,7 +228,7 @@ TEST(WebPMemory, DamagedPrefixCodes) {
   for (int i = 0; i < 3000; ++i) {
     std::string damaged = file;
     for (int k = 0; k < 3; ++k) {
-      // The signature and the size of the image stay.
+      // Keeps the signature and the size of the image.
       damaged[25 + random() % std::min<size_t>(100, damaged.size() - 25)] ^=
           static_cast<char>(1 << random() % 8);
     }
@@ -240,7 +240,7 @@ TEST(WebPMemory, DamagedPrefixCodes) {
   }
 }
 
-TEST(WebPMemory, NarrowImages) {
+TEST(WebPMemory, ChargesNarrowImages) {
   for (const auto& [columns, rows] : {std::pair(16383, 1), std::pair(1, 16383)}) {
     ExpectCharged(
         WebPFile({LosslessWebPChunk(columns, rows, LosslessWebPData(columns, rows, 2, 0))}));
@@ -253,7 +253,7 @@ TEST(WebPMemory, NarrowImages) {
 }
 
 // libwebp keeps a record of each chunk and each frame.
-TEST(WebPMemory, ManyChunksAndFrames) {
+TEST(WebPMemory, ChargesManyChunksAndFrames) {
   const std::string pixel = LosslessWebPChunk(1, 1, LosslessWebPData(1, 1, 1, 0));
   const std::string anim_chunk = WebPChunk("ANIM", std::string(6, '\0'));
   for (const bool has_frames : {false, true}) {
@@ -267,8 +267,8 @@ TEST(WebPMemory, ManyChunksAndFrames) {
   }
 }
 
-// Frames that are not decoded do not count; those that are must fit the canvas.
-TEST(WebPMemory, FramesOfAnAnimation) {
+// Frames that are not decoded do not count. Decoded frames must fit the canvas.
+TEST(WebPMemory, ChargesFramesOfAnAnimation) {
   const std::string pixel = LosslessWebPChunk(64, 64, LosslessWebPData(64, 64, 1, 0));
   const std::string groups = LosslessWebPChunk(64, 64, LosslessWebPData(64, 64, 256, 0));
   const std::string anim_chunk = WebPChunk("ANIM", std::string(6, '\0'));
@@ -288,7 +288,7 @@ TEST(WebPMemory, FramesOfAnAnimation) {
 }
 
 TEST(WebPMemory, StopsWhileItReadsPrefixCodes) {
-  RunStop stop;
+  StopToken stop;
   stop.Stop();
   EXPECT_THAT(Decode(WebPFile({LosslessWebPChunk(1024, 1024, LosslessWebPData(1024, 1024, 2, 0))}),
                      kNoLimit, true, &stop)
@@ -304,7 +304,7 @@ struct JpegKind {
   int components;
   bool progressive;
   bool arithmetic;
-  // A scan for each component.
+  // If true, each component has its own scan.
   bool separate_scans;
   int horizontal_sampling;
   int vertical_sampling;
@@ -354,7 +354,7 @@ std::string JpegFile(const JpegKind& kind) {
   return file;
 }
 
-TEST(JpegMemory, ScansAndSizes) {
+TEST(JpegMemory, ChargesScansAndSizes) {
   for (const auto& [columns, rows] :
        {std::pair(700, 500), std::pair(65500, 1), std::pair(1, 65500), std::pair(8, 8)}) {
     for (const int components : {1, 3, 4}) {
@@ -362,7 +362,7 @@ TEST(JpegMemory, ScansAndSizes) {
         for (const auto& [horizontal, vertical] :
              {std::pair(1, 1), std::pair(2, 2), std::pair(4, 2), std::pair(1, 4)}) {
           if (components == 1 && horizontal * vertical > 1) continue;
-          // The format allows ten blocks.
+          // The format allows at most ten blocks.
           if (horizontal * vertical + components - 1 > 10) continue;
           SCOPED_TRACE(absl::StrCat(columns, " x ", rows, " x ", components, ", mode ", mode,
                                     ", sampling ", horizontal, " x ", vertical));
@@ -375,8 +375,8 @@ TEST(JpegMemory, ScansAndSizes) {
   }
 }
 
-// Comments, profiles, and tables that are given again and again.
-TEST(JpegMemory, ManyMarkers) {
+// Comments, profiles, and repeated tables.
+TEST(JpegMemory, ChargesManyMarkers) {
   const std::string file = JpegFile({64, 64, 3, false, false, false, 1, 1});
   std::string markers;
   for (int i = 0; i < 100; ++i) {
@@ -430,7 +430,7 @@ std::string PngFile(const PngKind& kind) {
   return file;
 }
 
-TEST(PngMemory, KindsAndSizes) {
+TEST(PngMemory, ChargesKindsAndSizes) {
   for (const auto& [columns, rows] :
        {std::pair(300, 200), std::pair(1000000, 1), std::pair(1, 100000)}) {
     for (const bool is_interlaced : {false, true}) {
@@ -455,7 +455,7 @@ std::string Deflate(const std::string& bytes) {
   return compressed;
 }
 
-// A color profile of this size that libpng accepts.
+// Returns a color profile of this size that libpng accepts.
 std::string Profile(uint32_t size) {
   std::string profile(size, '\0');
   const auto put = [&](size_t at, const std::string& text) { profile.replace(at, 4, text); };
@@ -477,8 +477,8 @@ std::string Profile(uint32_t size) {
   return profile;
 }
 
-// Chunks that hold megabytes when they are decompressed, large ones, and many.
-TEST(PngMemory, AncillaryChunks) {
+// Chunks that decompress to megabytes, large chunks, and many chunks.
+TEST(PngMemory, ChargesAncillaryChunks) {
   const std::string file = PngFile({64, 64, PNG_COLOR_TYPE_RGB, 8, false});
   constexpr size_t kHeaderBytes = 8 + 25;
   const std::string zeros(7 << 20, '\0');
@@ -507,7 +507,7 @@ TEST(PngMemory, AncillaryChunks) {
   for (const auto& [name, chunk] : chunks) {
     SCOPED_TRACE(name);
     ExpectCharged(file.substr(0, kHeaderBytes) + chunk + file.substr(kHeaderBytes));
-    // After the image, and before its end.
+    // After the image, before the end chunk.
     const size_t end = file.size() - 12;
     ExpectCharged(file.substr(0, end) + chunk + file.substr(end));
   }
@@ -542,7 +542,7 @@ std::string GifFile(int columns, int rows, int frames, int extensions, bool is_i
   return file;
 }
 
-TEST(GifMemory, FramesAndExtensions) {
+TEST(GifMemory, ChargesFramesAndExtensions) {
   ExpectCharged(GifFile(40, 30, 1, 0, false));
   ExpectCharged(GifFile(40, 30, 1, 0, true));
   ExpectCharged(GifFile(2, 2, 5000, 0, false));
@@ -553,7 +553,7 @@ TEST(GifMemory, FramesAndExtensions) {
 
 // ---- BMP ----
 
-TEST(BmpMemory, NoneBesidesTheImage) {
+TEST(BmpMemory, ChargesOnlyTheImage) {
   std::string file(54, '\0');
   file.replace(0, 2, "BM");
   file[10] = 54;

@@ -6,9 +6,9 @@
 A fault that no test notices is a line that could be wrong without anyone knowing. `./dev mutate`
 builds the tests first. The sources are restored after each fault, and when the script is stopped.
 
-Faults are made by rules (rules.py) from lines inside of functions in the .cc files that the tests
-of the folder link. This takes no coverage build; a fault in a function that no test calls is
-listed as unnoticed, which is what it is.
+Rules (rules.py) make faults from lines inside of functions in the .cc files that the tests of the
+folder link. No coverage build is needed. If no test calls a function, its faults are listed as
+unnoticed.
 """
 
 import argparse
@@ -26,12 +26,12 @@ import rules
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "release"
-# Files and originals of a run that was killed.
+# The path and the original content of a changed file, in case the script is killed.
 BACKUP = ROOT / "build" / "mutate.backup"
 
 
 def test_program(folder):
-    """Returns the program with the tests of a folder, and its target."""
+    """Returns the test program of a folder, and its target."""
     if folder.parts[0] == "ops" and len(folder.parts) > 1 and folder.parts[1] != "common":
         name = "ops_" + folder.parts[1]
     else:
@@ -41,7 +41,7 @@ def test_program(folder):
 
 
 def sources(folder):
-    """Returns the .cc files of a folder, those that only generate code aside."""
+    """Returns the .cc files of a folder."""
     files = subprocess.run(
         ["git", "ls-files", "--", f"{folder}/*.cc"], cwd=ROOT, check=True, text=True,
         stdout=subprocess.PIPE).stdout.split()
@@ -81,12 +81,12 @@ def build(target):
 
 
 def run_tests(program, silence, times=None, tests="*"):
-    """Runs the tests, which hang if none begins or ends for `silence` seconds.
+    """Runs the tests. They count as hanging if no test begins or ends for `silence` seconds.
 
     Returns the name of the test that fails, or None if all pass. Stores the seconds that each test
     takes in `times`, unless it is None.
     """
-    # Faults may ask for any memory.
+    # A fault may allocate any amount of memory.
     limit = "ulimit -v 16777216; exec \"$@\""
     process = subprocess.Popen(
         ["bash", "-c", limit, "bash", str(program), "--gtest_fail_fast",
@@ -99,10 +99,10 @@ def run_tests(program, silence, times=None, tests="*"):
         with selectors.DefaultSelector() as selector:
             selector.register(process.stdout, selectors.EVENT_READ)
             while True:
-                # Other output than the names of tests does not count as progress.
+                # A line counts as progress if it names a test.
                 left = last_line + silence - time.monotonic()
                 if left <= 0 or not selector.select(left):
-                    # A program that a test has started may keep the pipe open.
+                    # A program started by a test may keep the pipe open.
                     if process.poll() is not None:
                         break
                     return f"{test} hangs"
@@ -111,7 +111,7 @@ def run_tests(program, silence, times=None, tests="*"):
                     break
                 *lines, output = (output + chunk).split(b"\n")
                 for line in lines:
-                    # A test may print before and behind what GoogleTest prints.
+                    # A test may print text before and after the output of GoogleTest.
                     match = re.search(r"\[( RUN      |       OK |  FAILED  )\] (\S+\.[^\s,]+)",
                                       line.decode(errors="replace"))
                     if not match:
@@ -127,7 +127,7 @@ def run_tests(program, silence, times=None, tests="*"):
             return None
         return failed or f"{test} ends with exit status {process.returncode}"
     finally:
-        # Also the programs that a test has started.
+        # Also kills the programs that a test has started.
         try:
             os.killpg(process.pid, signal.SIGKILL)
         except ProcessLookupError:
@@ -151,7 +151,7 @@ def main():
     files = sources(folder)
     if not files:
         sys.exit(f"mutate: there are no sources in {folder}")
-    # A list is no reason to restore what a run in progress has changed.
+    # --list must not restore the change of a run in progress.
     workspace = None if arguments.list else Workspace()
     faults = [(path, fault) for path in files for fault in rules.faults(path.read_text())]
     random.Random(seed).shuffle(faults)
@@ -163,7 +163,7 @@ def main():
         faults = [fault for fault in faults if place(fault) in arguments.only]
         arguments.count = len(faults)
     else:
-        # At most one of a line.
+        # Takes at most one fault per line.
         seen = set()
         faults = [f for f in faults
                   if (f[0], f[1].line) not in seen and not seen.add((f[0], f[1].line))]
@@ -182,7 +182,7 @@ def main():
     if failure is not None:
         sys.exit(f"mutate: without a fault, {failure} fails")
     silence = 10 + 5 * max(times.values(), default=0)
-    # The fast tests run first, since most faults are noticed by one of them.
+    # Runs the fast tests first, because they notice most faults.
     slow = ":".join(test for test, seconds in times.items() if seconds > 0.1)
     passes = ["-" + slow, slow] if slow else ["*"]
 
@@ -192,7 +192,7 @@ def main():
             if done == arguments.count:
                 break
             workspace.change(path, fault.text)
-            # Those that do not compile, often for an unused name, do not count.
+            # Faults that do not compile, often because of an unused name, do not count.
             if build(target):
                 done += 1
                 failure = None

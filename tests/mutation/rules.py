@@ -1,10 +1,10 @@
-"""The rules by which mutate.py makes faults: small changes to one line of C++."""
+"""The rules of mutate.py for making faults: small changes to one line of C++."""
 
 import re
 
 
 class Fault:
-    """A changed source."""
+    """A source with one changed line."""
 
     def __init__(self, line, rule, before, after, text):
         self.line, self.rule, self.text = line, rule, text
@@ -15,7 +15,7 @@ class Fault:
 
 
 def mask(text):
-    """Returns the text with comments and literals of characters replaced by spaces."""
+    """Returns the text with comments and character literals replaced by spaces."""
     pattern = re.compile(
         r'R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'|//[^\n]*|/\*.*?\*/', re.S)
     # Digit separators are not literals.
@@ -23,7 +23,7 @@ def mask(text):
     return pattern.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), text)
 
 
-# (name, pattern, replacement): a fault for each match outside of literals.
+# (name, pattern, replacement). Each match outside of literals is a fault.
 PATTERNS = [
     ("edge", r" < ", " <= "),
     ("edge", r" <= ", " < "),
@@ -47,12 +47,12 @@ PATTERNS = [
 ]
 NUMBER = re.compile(r"(?<![\w.'])(\d+)(?![\w.'])")
 
-# Lines that are no statements, or whose faults say nothing.
+# Lines that are not statements, or whose faults are meaningless.
 SKIPPED = re.compile(
     r"^\s*(#|using |namespace|template|typename|static_assert|friend|public:|private:|extern|"
     r"class |struct |enum |case |default:|GRADFLOW_UNROLL|REGISTER|registry\.)|__builtin_prefetch|"
     r"reserve\(|\bVLOG\b|\bLOG\b")
-# A whole statement that is a call or an assignment; declarations begin with two words.
+# A complete statement that is a call or an assignment. Declarations begin with two words.
 STATEMENT = re.compile(
     r"^\s*(?:GRADFLOW_RETURN_IF_ERROR\(.*\)|[*\w][\w.:>\[\]()*-]*(?:\(.*\)| [-+*/|&%]?= .*|\+\+)|"
     r"(?:\+\+|--)[\w.>\[\]-]+);$")
@@ -81,7 +81,7 @@ def faults(text):
             result.append(Fault(i + 1, rule, lines[i], line, "\n".join(changed)))
 
     for i, line in enumerate(masked_lines):
-        # Inside of functions, lines are indented.
+        # Lines inside of functions are indented.
         if not line.startswith("  ") or SKIPPED.search(line):
             continue
         for rule, pattern, replacement in PATTERNS:

@@ -10,7 +10,7 @@ import rules
 
 
 def changes(line):
-    """Returns the changed lines that the rules make of a line inside of a function."""
+    """Returns the changed lines that the rules make from a line inside of a function."""
     source = "void F() {\n  a;\n  " + line + "\n}\n"
     return [f.text.split("\n")[2].strip() for f in rules.faults(source) if f.line == 3]
 

@@ -2,7 +2,7 @@
 """Compares ops/<folder>/sources.cmake with the sources: `sources_test.py OPS_DIR`.
 
 Fails if a source is not listed, if a family is listed as a helper, or if USES lacks a helper whose
-header the source includes. Builds with GRADFLOW_OPS lack what USES lacks.
+header the source includes. A build with GRADFLOW_OPS would lack such a helper.
 """
 import pathlib
 import re
@@ -12,10 +12,11 @@ INCLUDE = re.compile(r'^#include "gradflow/ops/([^"]+)\.h"', re.MULTILINE)
 FAMILY = re.compile(r"^void Register\(Registry& registry\) \{", re.MULTILINE)
 ENTRY = re.compile(r"^gradflow_op_(family|helper)\(([^)]*)\)", re.MULTILINE)
 
-# Headers without a source of their own, and the sources that define what they declare.
-IMPLEMENTED_BY = {"nn/conv_engine": ["nn/conv_blocked", "nn/conv_onednn", "nn/conv_products"]}
+# Headers without a source of the same name, and the sources that define their functions.
+IMPLEMENTED_BY = {"nn/conv_engine": ["nn/conv_blocked", "nn/conv_onednn", "nn/conv_gemm"]}
 
-# Includes of sources that are in the build anyway if the package of the includer is.
+# Headers that a source includes only if the build has ops that use their package. The sources of
+# these headers are then in the build, so USES need not list them.
 CONDITIONAL = {"common/libraries": {"linalg/blas"}}
 
 
@@ -51,7 +52,7 @@ def needed(ops, source):
 
 
 def is_implied(source):
-    """Helpers that are in every build."""
+    """Returns true for helpers that are in every build."""
     return source.startswith("common/") and source != "common/elementary_simd"
 
 
@@ -71,7 +72,7 @@ def main():
             faults.append(f"{source}.cc is listed as a {kind}")
         missing = {use for use in needed(ops, source) if not is_implied(use)} - uses
         missing -= CONDITIONAL.get(source, set())
-        # A header of an engine is included by the sources that implement it.
+        # The sources that implement an engine include its header.
         missing -= {use for names in IMPLEMENTED_BY.values() if source in names for use in names}
         faults += [f"{source}.cc uses {use}, which its USES lacks" for use in sorted(missing)]
     for fault in faults:

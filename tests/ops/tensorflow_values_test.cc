@@ -1,5 +1,5 @@
-// Compares every op of the rows in tests/data/tensorflow_values/*.txt with what TensorFlow
-// computed. tests/data/tensorflow_values.py wrote them and describes the rows.
+// Compares ops with TensorFlow's results in tests/data/tensorflow_values/*.txt.
+// tests/data/tensorflow_values.py wrote the files and describes their rows.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -61,7 +61,7 @@ TEST_P(TensorFlowValues, Agree) {
     OpTester op(row[0]);
     op.Inputs(inputs);
     for (const auto& attr : node.attr()) op.Attr(attr.first, attr.second);
-    // Shapes may depend on values of the outputs, as those of Unique.
+    // Shapes may depend on values, like the output shape of Unique.
     const auto outputs = op.ShapeIsData().Run();
     if (!row[3].empty() && row[3].find('[') == std::string::npos) {
       EXPECT_EQ(absl::StatusCodeToString(outputs.status().code()), row[3]) << outputs.status();

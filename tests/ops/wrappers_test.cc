@@ -149,7 +149,7 @@ TEST_F(WrappersTest, ErrorsNameNodeOpAndArgument) {
                        "multiple of num_split, which is 4"));
 }
 
-TEST(Wrappers, AreNamedAsInTensorFlow) {
+TEST(Wrappers, HaveTensorFlowsNames) {
   EXPECT_TRUE((std::is_same_v<Stack, Pack>));
   EXPECT_TRUE((std::is_same_v<Unstack, Unpack>));
   EXPECT_TRUE((std::is_same_v<Concat, ConcatV2>));
@@ -164,7 +164,7 @@ TEST(Wrappers, AreNamedAsInTensorFlow) {
   EXPECT_TRUE((std::is_same_v<AdjustContrast, AdjustContrastv2>));
 }
 
-// Attrs own their values, and may outlive the expressions they were made of.
+// Attrs own their values and may outlive the expressions that made them.
 TEST(Wrappers, AttrsOwnTheirValues) {
   const Scope scope = Scope::NewRootScope();
   const auto attrs = [] { return Squeeze::Axis(std::vector<int>{0}); }();

@@ -22,7 +22,7 @@ install() {
   apt-get install -qq -y --no-install-recommends "$@" >log 2>&1 || { tail log; exit 1; }
 }
 apt-get update -qq
-# The library and the command line must suffice to run programs.
+# The library and the command line must be sufficient to run programs.
 install ./libgradflow0_*.deb ./gradflow-tools_*.deb
 gradflow test tests/consumer/golden
 gradflow ops Relu >/dev/null

@@ -9,8 +9,8 @@ suite=$1
 root=$(realpath -m "$2")
 shift 2
 
-# debootstrap mounts file systems in the folder. In a namespace of their own, they are gone when
-# this script ends, even if it is killed.
+# debootstrap mounts file systems in the folder. In a separate namespace, they disappear when this
+# script ends, even if it is killed.
 if [[ -z ${GRADFLOW_OWN_MOUNTS-} ]]; then
   export GRADFLOW_OWN_MOUNTS=1
   exec unshare --mount --propagation private "${BASH_SOURCE[0]}" "$suite" "$root" "$@"
@@ -20,7 +20,8 @@ wanted=$(printf '%s\n' "$suite" "$@")
 made=$root/etc/gradflow_packages
 if [[ -f $made && $(<"$made") == "$wanted" ]]; then exit 0; fi
 
-# The address of the archive of Debian that apt uses here; of any archive if none has that label.
+# The address of the Debian archive that apt uses on this machine, or of any archive if none has
+# that label.
 mirror=$(apt-get indextargets --format '$(LABEL)|$(REPO_URI)' 'Created-By: Packages' |
   awk -F'|' 'NR == 1 || $1 == "Debian" && !found { uri = $2; found = $1 == "Debian" } END { print uri }')
 [[ -n $mirror ]] || {

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Prints the bytes of .text and .rodata that the objects of gradflow take: `link_map.py MAP`.
+"""Prints the bytes of .text and .rodata in gradflow's object files: `link_map.py MAP`.
 
-MAP is written by the linker's option -Map. Generated protobuf code is counted by itself.
+MAP is written by the linker's option -Map. Generated protobuf code is counted separately.
 """
 import collections
 import re
 import sys
 
-# " .text.name  0xaddress  0xsize  object"; a long name has a line of its own.
+# " .text.name  0xaddress  0xsize  object". A long name is on a separate line.
 ENTRY = re.compile(r"^ (\.(?:text|rodata)\S*)\s+0x[0-9a-f]+\s+0x([0-9a-f]+)\s+(\S.*)$")
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # ops_subset.sh SOURCE_DIR BUILD_DIR OUTPUT_DIR
 #
-# Builds a program with the ops of MobileNet v2 only, and compares its results with those of the whole
+# Builds a program with only the ops of MobileNet v2, and compares its results with the results of the whole
 # library in BUILD_DIR: all bits must agree. Prints the size of gradflow's code in the program.
 set -euo pipefail
 source=$1
@@ -41,7 +41,7 @@ for option in "" --fast; do
   echo "same bits as the whole library: ${option:-default options}"
 done
 
-# An op that is left out.
+# The program does not contain this op.
 cat >"$out/erf.pbtxt" <<'TEXT'
 node { name: "input" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }
 node { name: "output" op: "Erf" input: "input" attr { key: "T" value { type: DT_FLOAT } } }

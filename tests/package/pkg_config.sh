@@ -24,12 +24,12 @@ flags=$(pkg-config --cflags --libs gradflow-tensorflow)
 # shellcheck disable=SC2086
 "$compiler" -std=c++17 -shared -fPIC -O2 "$source/tests/plugin/tensorflow_plugin.cc" \
   -o "$folder/zero_out.so" $flags
-# Beside lib, or lib/TRIPLET.
+# The programs are next to lib or lib/TRIPLET.
 program=$libdir/../bin/gradflow
 [[ -x $program ]] || program=$libdir/../../bin/gradflow
 "$program" ops --plugin "$folder/zero_out.so" PluginZeroOut | grep -q to_zero
 
-# An installation of the static library alone.
+# An installation with only the static library.
 [[ -f $libdir/libgradflow.a ]] || exit 0
 mkdir -p "$folder/static/lib"
 ln -s "$libdir"/*.a "$folder/static/lib"

@@ -1,4 +1,5 @@
-# cmake -P wrong_component.cmake DIR: asks the gradflow in DIR for a component that does not exist.
+# cmake -P wrong_component.cmake DIR: requests a component that does not exist from the gradflow in
+# DIR.
 cmake_minimum_required(VERSION 3.25)
 file(MAKE_DIRECTORY ${CMAKE_ARGV3}/wrong_component)
 file(WRITE ${CMAKE_ARGV3}/wrong_component/CMakeLists.txt

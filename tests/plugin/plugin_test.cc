@@ -55,7 +55,7 @@ std::string CopyWith(const std::string& name, const std::string& from, const std
   return Write(name, content);
 }
 
-// Sets the environment variables of the plugin while in scope.
+// Sets the environment variable of the plugin while in scope.
 class Wanted {
  public:
   explicit Wanted(const char* what) { setenv("GRADFLOW_TOY_PLUGIN", what, 1); }
@@ -63,7 +63,7 @@ class Wanted {
 };
 
 Output AddToyNegate(const Scope& scope, Output x) {
-  return OpRecorder(scope, "ToyNegate").Input(x).Finish().output(0);
+  return OpBuilder(scope, "ToyNegate").Input(x).Finish().output(0);
 }
 
 TEST(LoadLibrary, ItsOpsRunInGraphs) {
@@ -84,7 +84,7 @@ TEST(LoadLibrary, ItsOpsRunInGraphs) {
   }
 }
 
-TEST(LoadLibrary, ALibraryWrittenForTensorFlowIsAPlugin) {
+TEST(LoadLibrary, LibraryWrittenForTensorFlowIsAPlugin) {
   const char plugin[] = GRADFLOW_TENSORFLOW_PLUGIN_FILE;
   Registry registry;
   EXPECT_THAT(LoadLibrary(plugin, registry), IsOk());
@@ -92,20 +92,20 @@ TEST(LoadLibrary, ALibraryWrittenForTensorFlowIsAPlugin) {
   EXPECT_EQ(GlobalRegistry().FindOp("PluginZeroOut"), nullptr);
   EXPECT_THAT(LoadLibrary(plugin, registry),
               StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("'PluginZeroOut'")));
-  // Its initializers ran at the first call only.
+  // The initializers ran only in the first call.
   ASSERT_THAT(LoadLibrary(plugin), IsOk());
   ASSERT_THAT(LoadLibrary(plugin), IsOk());
 
   Scope root = Scope::NewRootScope();
   auto x = ops::Placeholder(root, DT_INT32, ops::Placeholder::Shape({3}));
-  const Output y = OpRecorder(root, "PluginZeroOut").Input(x).Finish().output(0);
+  const Output y = OpBuilder(root, "PluginZeroOut").Input(x).Finish().output(0);
   ClientSession session(root);
   std::vector<Tensor> outputs;
   ASSERT_THAT(session.Run({{x, {5, 6, 7}}}, {y}, &outputs), IsOk());
   EXPECT_EQ(outputs[0].DebugString(), "Tensor<type: int32 shape: [3] values: 5 0 0>");
 }
 
-// Shape functions of one registry run while the library is loaded into another.
+// Shape functions of one registry run while another registry loads the library.
 TEST(LoadLibrary, RegistriesOfTheSamePluginAreIndependent) {
   const char plugin[] = GRADFLOW_TENSORFLOW_PLUGIN_FILE;
   Registry registry;
@@ -138,7 +138,7 @@ TEST(LoadLibrary, RegistriesOfTheSamePluginAreIndependent) {
   loader.join();
 }
 
-TEST(LoadLibrary, ARegistryOfOnesOwnGetsTheOps) {
+TEST(LoadLibrary, CustomRegistryGetsTheOps) {
   Registry registry;
   RegisterStandardOps(registry);
   EXPECT_THAT(LoadLibrary(kPlugin, registry), IsOk());
@@ -148,7 +148,7 @@ TEST(LoadLibrary, ARegistryOfOnesOwnGetsTheOps) {
   EXPECT_THAT(registry.status(), IsOk());
 }
 
-TEST(LoadLibrary, AFaultLeavesTheRegistryAsItWas) {
+TEST(LoadLibrary, FailureDoesNotChangeTheRegistry) {
   Registry registry;
   RegisterStandardOps(registry);
   {
@@ -164,7 +164,7 @@ TEST(LoadLibrary, AFaultLeavesTheRegistryAsItWas) {
   }
   EXPECT_EQ(registry.FindOp("ToyNegate"), nullptr);
   EXPECT_THAT(registry.status(), IsOk());
-  // The kernel of Relu was not registered, either.
+  // The kernel of Relu was not registered either.
   NodeDef relu;
   relu.set_op("Relu");
   AddNodeAttr("T", DT_FLOAT, &relu);
@@ -204,9 +204,9 @@ TEST(LoadLibrary, WrongFilesAreErrors) {
        absl::StatusCode::kInvalidArgument, "GRADFLOW_PLUGIN"},
       {CopyWith("version", "gradflow" GRADFLOW_VERSION_STRING, "gradflow9.9.9"),
        absl::StatusCode::kFailedPrecondition, "compiled with gradflow 9.9.9, expected 0.1.x"},
-      // A function of the library, which the plugin does not have itself.
-      {CopyWith("symbol", "9OpBuilderC1", "9OpBuildeXC1"), absl::StatusCode::kFailedPrecondition,
-       "cannot be loaded"},
+      // The plugin needs a function of the library that does not exist.
+      {CopyWith("symbol", "11OpRegistrarC1", "11OpRegistraXC1"),
+       absl::StatusCode::kFailedPrecondition, "cannot be loaded"},
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(c.path);

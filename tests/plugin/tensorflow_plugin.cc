@@ -1,5 +1,5 @@
-// A library of ops as their repositories build them, with nothing of gradflow's own. Its kernel
-// comes before its op, as in two files that the linker orders so.
+// A library of ops that uses only TensorFlow's names, like repositories of custom ops. The kernel
+// is registered before its op, as can happen if they are in different files.
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/shape_inference.h"

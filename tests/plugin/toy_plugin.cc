@@ -1,4 +1,4 @@
-// The plugin of plugin_test.cc. Environment variables select its behavior.
+// The plugin of plugin_test.cc. The environment variable GRADFLOW_TOY_PLUGIN selects a fault.
 #include <cstdlib>
 #include <stdexcept>
 #include <string>

@@ -1,5 +1,5 @@
-// Tests of the programs that `gradflow convert GRAPH OUT.cc` makes: those of all golden cases, and
-// of tests/data/cpp_programs, are compiled into this one.
+// Tests of the programs that `gradflow convert GRAPH OUT.cc` writes. The programs of all golden
+// cases and of tests/data/cpp_programs are compiled into this test.
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ using ::google::protobuf::util::MessageDifferencer;
 
 struct Program {
   std::string name;
-  // The graph that it was made of.
+  // The file of the graph that the program was made from.
   std::string file;
   absl::Status (*build)(const Scope&);
 };
@@ -62,7 +62,7 @@ std::map<std::string, Tensor> RunGraph(const GraphDef& graph,
   return results;
 }
 
-TEST(Programs, MakeTheGraphsThatTheyWereMadeOf) {
+TEST(Programs, RebuildTheirGraphs) {
   EXPECT_GE(Programs().size(), 3u);
   for (const Program& program : Programs()) {
     SCOPED_TRACE(program.name);
@@ -90,10 +90,10 @@ TEST(Programs, MakeTheGraphsThatTheyWereMadeOf) {
       EXPECT_EQ(actual.attr_size(), expected.attr_size());
     }
 
-    // Functions have no order of attributes.
+    // The attributes of functions have no order.
     EXPECT_TRUE(MessageDifferencer::Equals(built.library(), original->library()));
 
-    // They compute the same bits.
+    // Both graphs compute the same bits.
     std::vector<std::pair<std::string, Tensor>> feeds;
     const std::filesystem::path folder =
         std::filesystem::path(program.file).parent_path() / "feeds";

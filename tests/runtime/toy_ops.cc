@@ -27,7 +27,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Converts to signed, with wrap-around.
+// Converts to signed with wrap-around.
 int64_t Wrap(uint64_t value) { return static_cast<int64_t>(value); }
 float Negate(float x) { return -x; }
 int64_t Negate(int64_t x) { return Wrap(-static_cast<uint64_t>(x)); }
@@ -125,7 +125,8 @@ absl::Status ComputeCancel(KernelContext& ctx) {
   return PassOn(ctx);
 }
 
-// Adds 1, and returns true once the number is at least `count`; false after 20 seconds.
+// Increments the number. Returns true once the number is at least `count`, or false after 20
+// seconds.
 bool MeetAt(std::atomic<int>* number, int64_t count) {
   number->fetch_add(1);
   const Clock::time_point end = Clock::now() + std::chrono::seconds(20);
@@ -167,7 +168,7 @@ absl::Status ComputeArenaSlots(KernelContext& ctx) {
 }
 
 absl::Status ComputeThreads(KernelContext& ctx) {
-  // Counts concurrent threads, as threads may leave and be replaced.
+  // Counts threads at work, because threads may leave and be replaced.
   std::atomic<int64_t> now{0};
   std::atomic<int64_t> most{0};
   ParallelFor(ctx, 200, 1, [&](int64_t, int64_t) {
@@ -360,7 +361,7 @@ class CountRunsKernel final : public OpKernel {
   std::string name_;
 };
 
-// Calls functions on a thread of its own, in any order.
+// Calls functions on a separate thread, in any order.
 class LaterThread {
  public:
   static LaterThread& Get() {
@@ -414,7 +415,7 @@ class HoldKernel final : public AsyncOpKernel {
     return construction.GetAttr("stops", &stops_);
   }
   void ComputeAsync(KernelContext& ctx, AsyncDone done) const override {
-    // After the node has ended, the context may not be used.
+    // The context is invalid once the node has ended.
     const auto ended = std::make_shared<std::atomic<bool>>(false);
     if (stops_) {
       const auto stop = [done, ended] {
@@ -446,7 +447,7 @@ class LaterKernel final : public AsyncOpKernel {
   void ComputeAsync(KernelContext& ctx, AsyncDone done) const override {
     static std::atomic<int> count{0};
     const auto end = [&ctx, done] { done(PassOn(ctx)); };
-    // A third of them ends before this returns.
+    // One of three nodes ends before this function returns.
     if (count.fetch_add(1) % 3 == 0) return end();
     LaterThread::Get().Add(end);
   }
@@ -516,13 +517,13 @@ class CallKernel : public AsyncOpKernel {
     if (!held_) return Call(ctx, ctx.input(0), 0, done);
     ToyHeld::Get().Add([this, &ctx, done] {
       Call(ctx, ctx.input(0), 0, done);
-      // A call that was refused has called done() already.
+      // A refused call has already called done().
       return !done(absl::CancelledError("the call was not refused"));
     });
   }
 
  protected:
-  // Output 0 becomes what the function makes of `arg`, and `add`.
+  // Sets output 0 to the function's result for `arg`, plus `add`.
   void Call(KernelContext& ctx, const Tensor& arg, int64_t add, const AsyncDone& done) const {
     FunctionRunner* const functions = ctx.run().functions;
     const auto function = functions->Find(function_);
@@ -556,6 +557,12 @@ class RecurseKernel final : public CallKernel {
     }
   }
 };
+
+absl::Status ComputeLess(KernelContext& ctx) {
+  const bool less = ctx.input(0).scalar<int64_t>()() < ctx.input(1).scalar<int64_t>()();
+  ctx.set_output(0, Tensor(less));
+  return absl::OkStatus();
+}
 
 absl::Status ComputeBranch(KernelContext& ctx) {
   const int taken = ctx.input(1).scalar<bool>()() ? 1 : 0;
@@ -608,6 +615,29 @@ void RegisterToys(Registry& registry) {
   registry.Kernel("Identity", MakeFunctionKernel<PassOn, /*Cheap=*/true>);
   registry.Op("NoOp");
   registry.Kernel("NoOp", MakeFunctionKernel<Nothing, /*Cheap=*/true>);
+  for (const auto& [op, functional] :
+       {std::pair("_Arg", FunctionalOp::kArg), std::pair("_Retval", FunctionalOp::kRetval)}) {
+    Registry::OpRegistrar end = registry.Op(op);
+    functional == FunctionalOp::kArg ? end.Output("output: T") : end.Input("input: T");
+    end.Attr("T: type").Attr("index: int >= 0").Functional(functional);
+  }
+  registry.Op("If")
+      .Input("cond: bool")
+      .Input("input: T")
+      .Output("output: T")
+      .Attr("T: list(type)")
+      .Attr("then_branch: func")
+      .Attr("else_branch: func")
+      .Functional(FunctionalOp::kIf);
+  registry.Op("While")
+      .Input("input: T")
+      .Output("output: T")
+      .Attr("T: list(type)")
+      .Attr("cond: func")
+      .Attr("body: func")
+      .Functional(FunctionalOp::kWhile);
+  registry.Op("Less").Input("x: int64").Input("y: int64").Output("z: bool");
+  registry.Kernel("Less", MakeFunctionKernel<ComputeLess>);
   registry.Op("Neg").Input("x: T").Output("y: T").Attr("T: {float, int64}");
   registry.Kernel("Neg", MakeFunctionKernel<ComputeNeg>);
   registry.Kernel("Neg", MakeFunctionKernel<ComputeNeg>).Device("NPU");

@@ -29,55 +29,63 @@
 namespace gradflow {
 namespace testing {
 
-// The ops, for int64 unless there is a T. Kernels of ops marked * are cheap. Ops with side effects,
-// or that depend on more than their inputs, are stateful.
+// The ops. Their tensors have type int64 unless the op has an attribute T or the list states
+// another type. In the first part, * marks ops with cheap kernels; in the second part, it marks
+// asynchronous ops. Ops are stateful if they have side effects or depend on more than their inputs,
+// except the ops that are called not stateful here.
 //
-//   Placeholder*, Const*, Identity*, NoOp*   as usual
-//   Neg, Add          elementwise, for T in {float, int64}; in place if possible. Neg also on NPUs
-//   AddN              adds any number of equal scalars
+//   Placeholder*, Const*, Identity*, NoOp*   like TensorFlow's ops
+//   _Arg, _Retval, If, While   like TensorFlow's ops
+//   Less              compares two scalars
+//   Neg, Add          elementwise, for T in {float, int64}; in place if possible. Neg also has a
+//                     kernel for the device type NPU
+//   AddN              adds any number of scalars
 //   Mix               (a, b) -> (3 a - b, a ^ b)
-//   Tick              passes on its input and adds 1 to ToyCounter(counter)
-//   Reuse             float -> itself in place if it may, and whether it could
-//   ByType            passes on its input if S is int64, or else its negative
-//   Fail              INVALID_ARGUMENT `message`
-//   Throw             throws what `what` says
-//   SetNothing, SetOtherType, SetUninitialized   what a kernel may not do
-//   SetFirst          (x) -> (1, nothing), which a kernel may not do either. Not stateful
-//   LoopLimit         the largest number of threads that a loop may take; 0 for all
-//   Even              cannot be made unless its attribute `n` is even
-//   NoKernel          has none
-//   WaitFor           lasts until the clock has gone on by `ms`
-//   Meet              waits until two of it run at once: whether they did, in 20 seconds
-//   MeetInLoop        waits until two of it run at once. Then the one on the thread ToyCaller()
-//   ends,
-//                     and the other waits in a loop until `n` of its blocks run at once: whether
-//                     both did, in 20 seconds
-//   ArenaSlots        the slots of the arena in which blocks of a parallel loop run
-//   Threads           the most threads at once that ran blocks of a parallel loop
-//   LoopForever       adds 1 to ToyCounter(counter), then lasts until the run is stopped: in a
-//                     parallel loop, or if `ask` in a loop of its own
-//   LoopForeverPurely the same, but not stateful
-//   Cancel            passes on its input and makes ToyCancelled() raised
-//   WaitForCounter    lasts until ToyCounter(counter) is at least `value`, or 20 seconds
-//   CountRuns         how often one of the resource (container, name) has been run
-//   Hooked            passes on its input; does what ToyHooks() say. Not stateful
-//   MostAtOnce        adds 1 to ToyCounter(counter) and takes it off again 1 ms later; the most
-//                     that it has seen there
-//   Hold*             passes on its input when another thread calls what it leaves in ToyHeld();
-//                     ends by itself when the run is stopped, if `stops`
-//   HookedAsync*      passes on its input; ToyHooks().compute_async ends it
-//   Later*            passes on its input from another thread, some time, or at once
-//   NegLater*         Neg from another thread, on NPUs alone
-//   Await*            ends when ToyCounter(counter) is raised by an Increment, with its value
-//   Increment         passes on its input, raises ToyCounter(counter) and wakes each Await
-//   Call*             what function `f` makes of its input. If `held`, calls it when another thread
-//                     calls what it leaves in ToyHeld(), which returns whether the call was refused
-//   Recurse*          n -> 0 for 0, or else 1 + what function `f` makes of n - 1
-//   Branch            (x, flag) -> x as output 1 if `flag`, or else 0; the other has no value
-// In this second part, * marks asynchronous ops.
+//   Tick              returns its input and adds 1 to ToyCounter(counter)
+//   TickPurely        like Tick, but not stateful
+//   Reuse             float -> the input, in place if possible, and whether that was possible
+//   ByType            returns its input if S is int64, or else the negated input
+//   Fail              fails with INVALID_ARGUMENT `message`
+//   Throw             throws the exception that `what` names
+//   SetNothing, SetOtherType, SetUninitialized   violate the contract of kernels
+//   SetFirst          (x) -> (1, nothing), which also violates the contract. Not stateful
+//   LoopLimit         the largest number of threads that a loop may use; 0 for all
+//   Even              can only be made if its attribute `n` is even
+//   NoKernel          an op without a kernel
+//   WaitFor           waits for `ms` milliseconds
+//   Meet              waits until two Meet nodes run at once; returns false after 20 seconds
+//   MeetInLoop        waits until two MeetInLoop nodes run at once. The node on thread ToyCaller()
+//                     then ends. The other node waits in a loop until `n` blocks run at once.
+//                     Returns false if either wait takes 20 seconds
+//   ArenaSlots        the number of slots of the arena that runs the blocks of a parallel loop
+//   Threads           the largest number of threads that ran blocks of a parallel loop at once
+//   LoopForever       adds 1 to ToyCounter(counter), then loops until the run is stopped: in a
+//                     parallel loop, or in a plain loop if `ask`
+//   LoopForeverPurely like LoopForever, but not stateful
+//   Cancel            returns its input and raises ToyCancelled()
+//   WaitForCounter    waits until ToyCounter(counter) is at least `value`, at most 20 seconds
+//   CountRuns         the number of runs of all nodes that share the resource (container, name)
+//   Hooked            returns its input and calls the functions of ToyHooks(). Not stateful
+//   MostAtOnce        adds 1 to ToyCounter(counter) and subtracts it 1 ms later; returns the
+//   largest
+//                     value of the counter that it has seen
+//
+//   Hold*             leaves a function in ToyHeld(); returns its input when another thread calls
+//                     that function. If `stops`, it also ends when the run is stopped
+//   HookedAsync*      returns its input; ToyHooks().compute_async ends it
+//   Later*            returns its input, either at once or later from another thread
+//   NegLater*         like Neg, but from another thread, and only for the device type NPU
+//   Await*            ends when an Increment increases ToyCounter(counter); returns the counter
+//   Increment         returns its input, increases ToyCounter(counter) and wakes each Await
+//   Call*             returns the result of function `f` for its input. If `held`, leaves a
+//   function
+//                     in ToyHeld() that makes the call and returns whether the call was refused
+//   Recurse*          n -> 0 if n is 0, or else 1 + the result of function `f` for n - 1
+//   Branch            (x, flag) -> x as output 1 if `flag`, or else as output 0. The other output
+//                     has no value
 const Registry& ToyRegistry();
 
-// Waits until every Later has ended, also those of runs that are over.
+// Waits until every Later has ended, including the nodes of runs that are over.
 void ToyWaitForLater();
 
 // Ends the Hold nodes that are under way.
@@ -86,9 +94,9 @@ class ToyHeld {
   static ToyHeld& Get();
   void Add(std::function<bool()> end);
   int size() const;
-  // Waits until there are as many, in 20 seconds; returns whether there are.
+  // Waits up to 20 seconds until there are `count` functions. Returns whether there are.
   bool WaitFor(int count) const;
-  // Takes all.
+  // Removes and returns all functions.
   std::vector<std::function<bool()>> TakeAll();
 
  private:
@@ -96,15 +104,15 @@ class ToyHeld {
   std::vector<std::function<bool()>> held_;
 };
 
-// A counter of the Tick ops and others, from 0 to 999.
+// Returns a counter for Tick and other ops. `index` is from 0 to 999.
 std::atomic<int>& ToyCounter(int index);
 // Returns the number of runs of Meet and MeetInLoop.
 std::atomic<int>& ToyMeetings();
-// The thread that calls Run, for MeetInLoop. Must not be changed meanwhile.
+// Returns the id of the thread that calls Run, for MeetInLoop. Tests set it before a run.
 std::thread::id& ToyCaller();
 
 // Functions that Hooked calls when its kernel is created and when it runs, and that HookedAsync
-// calls. The first two may be empty. Must not be changed meanwhile.
+// calls. The first two may be empty. Must not be changed during a run.
 struct Hooks {
   std::function<void()> make;
   std::function<void(KernelContext&)> compute;
@@ -112,11 +120,11 @@ struct Hooks {
 };
 Hooks& ToyHooks();
 
-// The flag that Cancel sets.
+// The flag that Cancel raises.
 std::unique_ptr<CancelFlag>& ToyCancelled();
-// Returns the number of resources of CountRuns.
+// Returns the number of resources that CountRuns has made.
 int ToyResources();
-// Returns the number of all threads of the process, including those of oneTBB.
+// Returns the number of all threads of the process, including threads of oneTBB.
 int NumThreadsOfThisProcess();
 
 // An attribute of any type that SetAttrValue accepts.

@@ -1,4 +1,4 @@
-// Tests of the rows of tests/data/advisories.txt. Ops run in three graphs: with known values, with
+// Tests of the rows in tests/data/advisories.txt. Ops run in three graphs: with known values, with
 // known ranks, and with unknown shapes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ using ::testing::StartsWith;
 
 using Feeds = std::vector<std::pair<std::string, Tensor>>;
 
-// Builds the graph, runs its last node, and returns the status.
+// Builds the graph, runs its last node and returns the status.
 absl::Status BuildAndRun(const GraphDef& graph, const Feeds& feeds) {
   SessionOptions options;
   options.tensor_memory_limit_bytes = int64_t{1} << 30;
@@ -59,8 +59,8 @@ absl::Status BuildAndRun(const GraphDef& graph, const Feeds& feeds) {
   return status;
 }
 
-// Expects that all statuses have the code of the row, that each message starts with `begin` and one
-// of the row's texts, and that each text is used.
+// Expects that all statuses have the code of the row, and that each message starts with `begin` and
+// a text of the row. Each text must occur.
 void ExpectAnswers(const std::vector<absl::Status>& answers, const std::string& code,
                    const std::string& begin, const std::string& texts) {
   std::vector<std::string> messages;
@@ -82,7 +82,7 @@ void ExpectAnswers(const std::vector<absl::Status>& answers, const std::string& 
   EXPECT_THAT(messages, Each(AnyOfArray(matchers)));
 }
 
-TEST(Advisories, OpsRefuseTheirInputsHoweverMuchIsKnownBefore) {
+TEST(Advisories, OpsRefuseTheirInputsWithAnyStaticKnowledge) {
   int rows = 0;
   for (const auto& row : ReadRows(GRADFLOW_TEST_DATA_DIR "/advisories.txt")) {
     if (row[1] == "GraphDef") continue;
@@ -112,7 +112,8 @@ TEST(Advisories, GraphsAreRefused) {
     ASSERT_EQ(row.size(), 5) << row[0];
     ++rows;
     SCOPED_TRACE(row[0]);
-    // Expands "@100 text @" to 100 repetitions, with three closing braces for each.
+    // Expands "@100 text @" to 100 repetitions of the text, and three closing braces for each of
+    // them.
     std::string text = row[2];
     if (const std::vector<std::string> parts = absl::StrSplit(text, '@'); parts.size() == 3) {
       const std::pair<std::string, std::string> repeat =
@@ -136,10 +137,10 @@ TEST(Advisories, GraphsAreRefused) {
   EXPECT_GE(rows, 30);
 }
 
-// ---- Advisories about neither ops nor graphs ----
+// ---- Advisories that concern neither ops nor graphs ----
 
 // 2022-008
-TEST(Advisories, NumbersOfThreadsHaveABound) {
+TEST(Advisories, NumberOfThreadsIsLimited) {
   SessionOptions options;
   options.config.set_intra_op_parallelism_threads(0x60000000);
   EXPECT_THAT(Session::Make(options),
@@ -158,7 +159,7 @@ TEST(Advisories, BytesOfBoolsAreNormalized) {
 }
 
 // 2023-016
-TEST(Advisories, NoElementsMayBePrinted) {
+TEST(Advisories, PrintsZeroElements) {
   EXPECT_THAT(Tensor(DT_BOOL, {2, 2}).DebugString(0), StartsWith("Tensor<type: bool shape: [2,2]"));
 }
 
@@ -172,7 +173,7 @@ TEST(Advisories, LoopsCountBeyond32Bits) {
 }
 
 // 2020-029
-TEST(Advisories, QuantizedTypesAreZeroAtFirst) {
+TEST(Advisories, QuantizedTensorsStartWithZeros) {
   EXPECT_EQ(qint32().value, 0);
   EXPECT_EQ(qint8().value, 0);
   EXPECT_EQ(quint8().value, 0);

@@ -1,13 +1,13 @@
-// The table of amplifiers: for each op, how many bytes of tensors a call can take for each byte of
-// its graph and its inputs. The bound of an op is the fourth column of its row in
-// tests/data/op_rows.txt, kDefaultBound if it has none: an op that exceeds that needs a bound of
-// its own, and a row in docs/security.md.
+// Tests the amplification of each op: the bytes of tensors that a call takes per byte of its graph
+// and inputs. The fourth column of a row in tests/data/op_rows.txt is the bound of the op. Without
+// this column, the bound is kDefaultBound. An op that exceeds kDefaultBound needs an explicit bound
+// and a row in docs/security.md.
 //
-// An op is called with its row, and with changes of it that ask for more: large numbers in
-// integer inputs and attributes, inputs of shapes that broadcast to their product, long inputs,
-// long strings. A call that exceeds the session's memory limit has no bound but that: "limit". An
-// op whose inputs broadcast, or are multiplied as matrices, may take the product of their sizes:
-// "product".
+// Each row is run unchanged, and with changes that ask for more memory: large numbers in integer
+// inputs and attributes, inputs of shapes that broadcast to their product, long inputs, and long
+// strings. The bound "limit" means that only the session's memory limit applies. The bound
+// "product" is for ops that broadcast or multiply their inputs, whose memory may be the product of
+// the sizes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -45,22 +45,22 @@ using ::gradflow::testing::ReadRows;
 constexpr char kOpRows[] = GRADFLOW_TEST_DATA_DIR "/op_rows.txt";
 constexpr char kDocument[] = GRADFLOW_TEST_DATA_DIR "/../../docs/security.md";
 
-// Bytes of tensors per byte of input that an op may take without a word: its outputs and temporary
-// tensors, each at least a small block, and the wider types that inputs are converted to.
+// The bytes of tensors per byte of input that every op may take. They cover outputs and temporary
+// tensors, each with at least a small block, and conversions of inputs to wider types.
 constexpr double kDefaultBound = 16;
 constexpr int64_t kMemoryLimit = int64_t{32} << 20;
 
-// The bounds of an op whose outputs only the session's memory limits, and of one whose outputs have
-// at most the product of the numbers of elements of its inputs.
+// The bound of an op that only the memory limit of the session restricts, and of an op whose
+// outputs have at most the product of the numbers of elements of its inputs.
 constexpr double kLimit = 1e9;
 constexpr double kProduct = 1e8;
-// Bytes per element of such a product.
+// The allowed bytes per element of such a product.
 constexpr double kProductBytes = 64;
 
 struct Call {
   NodeDef node;
   std::vector<Tensor> inputs;
-  // The variables that the node takes, and the nodes that initialize them.
+  // The variables that the node reads, and the nodes that initialize them.
   std::vector<NodeDef> variables;
 };
 
@@ -85,11 +85,11 @@ void SetAll(int64_t value, Tensor* tensor) {
   });
 }
 
-// Returns changes of a call that may ask for more memory. Most are not valid.
+// Returns changes of a call that may need more memory. Most of them are invalid.
 std::vector<Call> Changes(const Call& call) {
   std::vector<Call> changes = {call};
   constexpr int64_t kLarge[] = {100, 3000, 1 << 20, int64_t{1} << 40};
-  // More elements of a byte than the session has memory for.
+  // With one byte per element, this exceeds the session's memory.
   constexpr int64_t kHuge = int64_t{1} << 26;
   const auto add = [&](auto change) {
     Call changed = call;
@@ -101,7 +101,7 @@ std::vector<Call> Changes(const Call& call) {
     for (int i = 0; i < count; ++i) {
       if (!IsInteger(call.inputs[i].dtype())) continue;
       add([&](Call* c) { SetAll(large, &c->inputs[i]); });
-      // Only the first element.
+      // Changes only the first element.
       add([&](Call* c) {
         Tensor& input = c->inputs[i];
         const Tensor before = input;
@@ -127,7 +127,7 @@ std::vector<Call> Changes(const Call& call) {
       }
     }
   }
-  // Shapes whose broadcast, or product as matrices, is the product of their sizes.
+  // Shapes whose broadcast or matrix product has the product of their sizes.
   constexpr int64_t kSide = 512;
   for (int i = 0; i < count; ++i) {
     for (int j = 0; j < count; ++j) {
@@ -144,14 +144,15 @@ std::vector<Call> Changes(const Call& call) {
           });
         }
       }
-      // The same for batches.
+      // The same with batches.
       add([&](Call* c) {
         c->inputs[i] = Zeros(c->inputs[i].dtype(), {1, kSide, 1});
         c->inputs[j] = Zeros(c->inputs[j].dtype(), {1, 1, kSide});
       });
     }
   }
-  // Tensors without elements, whose dimensions cost nothing. The others are 0, or one of them.
+  // Tensors without elements, whose large dimensions cost nothing. The other dimensions are 0, or
+  // one of them is.
   for (int i = 0; i < count; ++i) {
     for (int d = 0; d < call.inputs[i].dims(); ++d) {
       TensorShape shape = call.inputs[i].shape();
@@ -179,7 +180,7 @@ std::vector<Call> Changes(const Call& call) {
   for (int i = 0; i < count; ++i) {
     const Tensor& input = call.inputs[i];
     if (input.dims() > 0) {
-      // Squares of the long dimension exceed the session's memory.
+      // The square of the long dimension exceeds the session's memory.
       for (const int64_t size : {1000, 10'000}) {
         TensorShape shape = input.shape();
         shape.set_dim(0, size);
@@ -196,9 +197,9 @@ std::vector<Call> Changes(const Call& call) {
   return changes;
 }
 
-// Returns the bytes of tensors that a call takes per byte of its graph and inputs, 0 if it fails
-// before it takes any; kProduct if it takes more than kDefaultBound, but no more than the product
-// of the sizes of its inputs; kLimit if it exceeds the session's memory.
+// Returns the bytes of tensors that a call takes per byte of its graph and inputs, or 0 if it fails
+// before it takes memory. Returns kProduct if the call takes more than kDefaultBound but at most
+// the product of the sizes of its inputs, and kLimit if it exceeds the session's memory.
 double Measure(const Call& call) {
   GraphDef graph;
   std::vector<std::pair<std::string, Tensor>> feeds;
@@ -250,12 +251,13 @@ double BoundOf(const std::vector<std::string>& row) {
   return bound;
 }
 
-// Every kParts-th row of op_rows.txt from row `GetParam()` on: parts that tests measure at once.
+// Tests every kParts-th row of op_rows.txt, starting with row `GetParam()`, so that tests can run
+// in parallel.
 constexpr int kParts = 8;
 class AmplificationByOp : public ::testing::TestWithParam<int> {};
 
-// One row may be enough for an op, or several.
-TEST_P(AmplificationByOp, EveryOpKeepsItsBound) {
+// An op may have one row or several.
+TEST_P(AmplificationByOp, EveryOpStaysWithinItsBound) {
   const bool print = std::getenv("GRADFLOW_AMPLIFIERS") != nullptr;
   std::multimap<double, std::string> found;
   const std::vector<std::vector<std::string>> rows = ReadRows(kOpRows);
@@ -283,8 +285,8 @@ TEST_P(AmplificationByOp, EveryOpKeepsItsBound) {
                                : most == kProduct ? std::string("product")
                                                   : absl::StrCat(most * 2))
                            << ", and run this program with GRADFLOW_UPDATE_GOLDEN=1";
-    // A bound that is far too large says nothing. The scratch memory of a product depends on the
-    // processor, for which oneDNN selects its code.
+    // A bound must not be much too large. The scratch memory of a product depends on the processor,
+    // because oneDNN selects its code for it.
     if (row.size() == 4 && bound != kProduct) {
       EXPECT_GE(most, bound / 8) << row[0] << " needs no such bound";
     }
@@ -296,8 +298,8 @@ TEST_P(AmplificationByOp, EveryOpKeepsItsBound) {
 
 INSTANTIATE_TEST_SUITE_P(Parts, AmplificationByOp, ::testing::Range(0, kParts));
 
-// Returns the lines of the table of the document: the bounds that are not the default, largest
-// first, and their ops.
+// Returns the table of docs/security.md: the bounds that differ from the default, largest first,
+// and their ops.
 std::string TableOfAmplifiers() {
   std::map<std::string, double> bounds;
   for (const std::vector<std::string>& row : ReadRows(kOpRows)) {
@@ -317,7 +319,7 @@ std::string TableOfAmplifiers() {
 }
 
 // GRADFLOW_UPDATE_GOLDEN=1 replaces the table.
-TEST(Amplification, TheDocumentHasEveryBound) {
+TEST(Amplification, DocumentHasEveryBound) {
   constexpr char kHead[] = "| Ops | Bytes of tensors per byte of input |\n|---|---|\n";
   const std::string text = ReadFile(kDocument);
   const size_t head = text.find(kHead);

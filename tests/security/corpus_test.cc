@@ -1,4 +1,4 @@
-// Replays the corpora of the fuzzers, including their findings.
+// Replays the corpora of the fuzzers, including inputs that fuzzers found.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ class CorpusTest : public ::testing::TestWithParam<FuzzTarget> {
 INSTANTIATE_TEST_SUITE_P(Targets, CorpusTest, ::testing::ValuesIn(FuzzTargets()),
                          [](const auto& info) { return std::string(info.param.name); });
 
-TEST_P(CorpusTest, Replays) {
+TEST_P(CorpusTest, ReplaysTheFiles) {
   const std::vector<std::string> files = Files();
   EXPECT_GE(files.size(), 3);
   for (const std::string& file : files) {
@@ -43,7 +43,7 @@ TEST_P(CorpusTest, Replays) {
   }
 }
 
-// Also replays a few mutations of the files.
+// Replays a few mutations of the files.
 TEST_P(CorpusTest, ReplaysWithChanges) {
   uint64_t seed = 0;
   for (const std::string& file : Files()) {

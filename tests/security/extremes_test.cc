@@ -1,5 +1,5 @@
-// Files that require excessive resources. Each must fail quickly. Times are not tested but listed
-// in docs/security.md.
+// Tests of files that require excessive resources. Each must fail quickly. docs/security.md lists
+// the times.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -70,7 +70,7 @@ absl::StatusOr<Tensor> LoadAndRun(const GraphDef& def, const std::string& fetch,
   return outputs[0];
 }
 
-TEST(Extremes, ASmallFileAsksForAHugeTensor) {
+TEST(Extremes, SmallFileMayNotHaveAHugeTensor) {
   GraphDef def;
   AddZeros("c", {int64_t{1} << 60}, &def);
   ASSERT_LE(def.ByteSizeLong(), 100);
@@ -78,7 +78,7 @@ TEST(Extremes, ASmallFileAsksForAHugeTensor) {
       LoadAndRun(def, "c"),
       StatusIs(kInvalidArgument, StartsWith("node 'c' (Const): attribute 'value' is a tensor of "
                                             "type float and shape [1152921504606846976]")));
-  // Other dimensions fail, too. With a permissive limit the import succeeds without allocating.
+  // Other dimensions also fail. With a higher limit, the import succeeds without allocating.
   GraphDef split;
   AddZeros("c", {int64_t{1} << 31, int64_t{1} << 31, 4}, &split);
   EXPECT_THAT(LoadAndRun(split, "c"),
@@ -90,12 +90,12 @@ TEST(Extremes, ASmallFileAsksForAHugeTensor) {
   EXPECT_THAT(ImportGraphDef(no_limit, def, &graph), IsOk());
 }
 
-// The session limits the memory of a run, whether an op computes a value or the file repeats it.
-TEST(Extremes, ASmallFileAsksForMoreThanTheSessionMayUse) {
+// The session limits the memory of a run, whether an op computes the value or the file repeats it.
+TEST(Extremes, SmallFileMayNotExceedTheSessionsMemory) {
   SessionOptions options;
   options.tensor_memory_limit_bytes = 32 << 20;
   GraphDef def;
-  // Also exceeds the limit on constant folding.
+  // The constant also exceeds the limit on constant folding.
   AddZeros("zeros", {16 << 20}, &def);
   AddZeros("few", {1 << 10}, &def);
   AddNeg("neg", "zeros", &def);
@@ -112,7 +112,7 @@ TEST(Extremes, ASmallFileAsksForMoreThanTheSessionMayUse) {
   EXPECT_EQ(session->MemoryStats().bytes_in_use, 0);
 }
 
-TEST(Extremes, ALargeRepeatedConstantHasItsValueInEveryRun) {
+TEST(Extremes, LargeRepeatedConstantHasItsValueInEveryRun) {
   GraphDef def;
   AddZeros("c", {3, 1 << 20}, &def);
   (*def.mutable_node(0)->mutable_attr())["value"].mutable_tensor()->add_float_val(1);
@@ -134,7 +134,7 @@ TEST(Extremes, ALargeRepeatedConstantHasItsValueInEveryRun) {
 
 constexpr int kStrings = 1 << 17;
 
-// Makes a graph of a few thousand bytes whose node "out" repeats the characters of a string.
+// Makes a small graph whose node "out" repeats the characters of a string.
 void MakeLongStrings(absl::string_view how, GraphDef* def) {
   const Scope scope = Scope::NewRootScope();
   const Scope out = scope.WithOpName("out");
@@ -151,14 +151,14 @@ void MakeLongStrings(absl::string_view how, GraphDef* def) {
   } else if (how == "BroadcastTo") {
     ops::BroadcastTo(out, text, {kStrings});
   } else if (how == "GatherV2") {
-    // The average length of the strings is small.
+    // On average, the strings are short.
     const Output params =
         ops::ConcatV2(scope, InputList{strings(1, text), strings(kStrings, "")}, Input(0));
     ops::GatherV2(out, params, ops::Fill(scope, {kStrings}, 0), 0);
   } else if (how == "SelectV2") {
     ops::SelectV2(out, ops::Fill(scope, {kStrings}, true), text, strings(kStrings, ""));
   } else if (how == "Size of Const") {
-    // Constants may be folded.
+    // Constant folding may compute these nodes.
     ops::Size(out, ops::Const(scope, strings(kStrings / 2, text)));
   } else if (how == "Add") {
     ops::Add(out, text, strings(kStrings, ""));
@@ -171,7 +171,7 @@ void MakeLongStrings(absl::string_view how, GraphDef* def) {
   GRADFLOW_ASSERT_OK(scope.ToGraphDef(def));
 }
 
-TEST(Extremes, FewCharactersAreRepeatedBeyondTheSessionsLimit) {
+TEST(Extremes, RepeatedCharactersMayNotExceedTheSessionsLimit) {
   for (const char* how : {"Const", "Size of Const", "Fill", "Tile", "BroadcastTo", "GatherV2",
                           "SelectV2", "Add", "Add of sums"}) {
     SCOPED_TRACE(how);
@@ -179,13 +179,13 @@ TEST(Extremes, FewCharactersAreRepeatedBeyondTheSessionsLimit) {
     MakeLongStrings(how, &def);
     EXPECT_LE(def.ByteSizeLong(), 20'000);
     SessionOptions options;
-    // The limit admits the strings without their characters.
+    // The strings fit into the limit, but not their characters.
     options.tensor_memory_limit_bytes = 64 << 20;
     options.graph_limits.max_constant_bytes = int64_t{1} << 30;
     GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto session, Session::Make(options));
     GRADFLOW_ASSERT_OK(session->Create(def));
     std::vector<Tensor> outputs;
-    // Fails before the allocation, naming the output.
+    // The run fails before the allocation, and the error names the output.
     const char* const text = absl::StrContains(how, "Const")
                                  ? "): out of memory for the "
                                  : "): output 0: out of memory for the ";
@@ -198,7 +198,7 @@ TEST(Extremes, FewCharactersAreRepeatedBeyondTheSessionsLimit) {
   }
 }
 
-TEST(Extremes, AChainOf200000Nodes) {
+TEST(Extremes, ChainOf200000NodesRuns) {
   constexpr int kNodes = 200'000;
   for (const bool reversed : {false, true}) {
     GraphDef def;
@@ -210,8 +210,8 @@ TEST(Extremes, AChainOf200000Nodes) {
   }
 }
 
-// A thousand bytes require twenty million outputs.
-TEST(Extremes, ManyNodesWithAMillionOutputs) {
+// A thousand bytes ask for twenty million outputs.
+TEST(Extremes, ManyNodesMayNotHaveAMillionOutputs) {
   GraphDef def;
   AddZeros("axis", {}, &def);
   AddZeros("x", {1 << 20}, &def);
@@ -227,12 +227,12 @@ TEST(Extremes, ManyNodesWithAMillionOutputs) {
   }
   EXPECT_THAT(LoadAndRun(def, "split0:7"),
               StatusIs(kInvalidArgument,
-                       "node 'split1' (Split): with the outputs of this node, the lists of outputs "
-                       "of the graph have 2097150 elements, expected at most 1048576 "
+                       "node 'split1' (Split): with this node, the list outputs of the graph have "
+                       "2097150 elements, expected at most 1048576 "
                        "(GraphLimits::max_list_outputs)"));
 }
 
-// The limits are those of the session, however many calls bring its graph.
+// The limits apply to the whole graph of a session, even if many calls extend it.
 TEST(Extremes, ManyExtendsShareTheLimits) {
   const auto limits = [](auto set) {
     SessionOptions options;
@@ -262,14 +262,14 @@ TEST(Extremes, ManyExtendsShareTheLimits) {
       {"max_functions", limits([](GraphLimits* l) { l->max_functions = 3; })},
       {"max_list_outputs", limits([](GraphLimits* l) { l->max_list_outputs = 3 * 3; })},
       {"max_constant_bytes", limits([](GraphLimits* l) { l->max_constant_bytes = 3 * 16; })},
-      // The graph has default attributes, too.
+      // The graph also has default attributes.
       {"max_file_bytes", limits([&](GraphLimits* l) { l->max_file_bytes = 3 * one + 100; })},
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(c.name);
     GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto session, Session::Make(c.options));
     for (int i = 0; i < 3; ++i) GRADFLOW_ASSERT_OK(session->Extend(graph(i)));
-    // A failed call takes nothing away.
+    // A failed call does not count against the limits.
     for (int repeat = 0; repeat < 2; ++repeat) {
       EXPECT_THAT(session->Extend(graph(3)),
                   StatusIs(kInvalidArgument, HasSubstr(absl::StrCat("GraphLimits::", c.name))));
@@ -279,7 +279,7 @@ TEST(Extremes, ManyExtendsShareTheLimits) {
   }
 }
 
-// Shape functions see the values of constants, which a few bytes may repeat.
+// Shape functions see the values of constants, and a few bytes may repeat many values.
 TEST(Extremes, ShapesNeedFewValuesOfLargeConstants) {
   GraphDef def;
   for (int i = 0; i < 1000; ++i) {
@@ -296,7 +296,7 @@ TEST(Extremes, ShapesNeedFewValuesOfLargeConstants) {
   EXPECT_NE(graph.ConstantValue(*graph.node(0), 0), nullptr);
 }
 
-TEST(Extremes, ANodeWith100000Inputs) {
+TEST(Extremes, NodeWith100000InputsRuns) {
   constexpr int kInputs = 100'000;
   GraphDef def;
   AddZeros("one", {}, &def);
@@ -312,7 +312,7 @@ TEST(Extremes, ANodeWith100000Inputs) {
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor result, LoadAndRun(def, "waits"));
   EXPECT_EQ(result.scalar<float>()(), kInputs);
 
-  // One input of another type, and one missing input.
+  // One input has another type, and another input is missing.
   GraphDef wrong = def;
   NodeDef* text = AddNode("text", "Placeholder", &wrong);
   AddNodeAttr("dtype", DT_INT32, text);
@@ -328,7 +328,7 @@ TEST(Extremes, ANodeWith100000Inputs) {
 }
 
 // Lists of functions nested in attributes of functions.
-TEST(Extremes, A10000DeepNestedList) {
+TEST(Extremes, RejectsAListNested10000Deep) {
   constexpr int kDepth = 10'000;
   std::string text;
   for (int i = 0; i < kDepth; ++i) text += "list { func { attr { key: 'a' value { ";
@@ -338,7 +338,8 @@ TEST(Extremes, A10000DeepNestedList) {
       StatusIs(kInvalidArgument, AllOf(StartsWith("expected a GraphDef as text: line 1, column "),
                                        HasSubstr("deep"))));
 
-  // In binary, from the inside out. Appended in reverse and then reversed.
+  // Builds the binary file from the inside out: appends in reverse order and then reverses the
+  // bytes.
   std::string backwards;
   const auto wrap = [&backwards](int field) {
     const size_t size = backwards.size();
@@ -362,7 +363,7 @@ TEST(Extremes, A10000DeepNestedList) {
                                                  "(GraphLimits::max_depth)"))));
 }
 
-TEST(Extremes, ACycleOf100000Nodes) {
+TEST(Extremes, RejectsACycleOf100000Nodes) {
   constexpr int kNodes = 100'000;
   GraphDef def;
   for (int i = 0; i < kNodes; ++i) {
@@ -373,7 +374,7 @@ TEST(Extremes, ACycleOf100000Nodes) {
                                                HasSubstr(" -> (99991 more) -> 'n"))));
 }
 
-TEST(Extremes, ANameOf10Megabytes) {
+TEST(Extremes, RejectsANameOf10Megabytes) {
   const std::string name(10'000'000, 'n');
   const std::string error =
       "has 10000000 bytes, expected at most 10000 (GraphLimits::max_name_bytes)";
@@ -395,14 +396,14 @@ TEST(Extremes, ANameOf10Megabytes) {
   result = LoadAndRun(input, "n");
   EXPECT_THAT(result, StatusIs(kInvalidArgument, HasSubstr("...' names no node of the graph")));
   EXPECT_LT(result.status().message().size(), 1000);
-  // Names in a call are the caller's and have no limit.
+  // The caller may use names of any length in calls.
   GraphDef good;
   AddZeros("n", {}, &good);
   EXPECT_THAT(LoadAndRun(good, name), StatusIs(absl::StatusCode::kNotFound));
 }
 
-// A file whose messages take a hundred times its size in memory.
-TEST(Extremes, AFileOfEmptyMessages) {
+// The messages of this file would take a hundred times its size in memory.
+TEST(Extremes, RejectsAFileOfEmptyMessages) {
   std::string bytes;
   for (int i = 0; i < 20'000'000; ++i) bytes += std::string("\x0a\0", 2);
   GraphLimits limits;

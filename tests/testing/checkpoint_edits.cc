@@ -7,7 +7,7 @@
 #include "gradflow/core/allocator.h"
 #include "gradflow/io/coding.h"
 #include "gradflow/io/crc32c.h"
-#include "gradflow/io/file_charge.h"
+#include "gradflow/io/file_reservation.h"
 #include "gradflow/io/table.h"
 #include "gradflow/io/tensor_slice.h"
 #include "gradflow/proto/saved_tensor_slice.pb.h"
@@ -18,7 +18,7 @@ namespace gradflow {
 namespace testing {
 namespace {
 
-// Moves the slice in the message, and the record of the slice in the table.
+// Moves the slice in the message, and its record in the table.
 void Move(absl::string_view name, int64_t to, TensorSliceProto* proto,
           internal::TableEntries* table) {
   const auto key = [&] {
@@ -35,9 +35,9 @@ void Move(absl::string_view name, int64_t to, TensorSliceProto* proto,
 }  // namespace
 
 void MoveSlice(const std::string& path, absl::string_view name, int64_t from, int64_t to) {
-  internal::FileCharge charge(SystemAllocator().get());
+  internal::FileReservation reservation(SystemAllocator().get());
   absl::StatusOr<internal::TableEntries> table =
-      internal::ReadTable(ReadFile(path), int64_t{1} << 30, &charge);
+      internal::ReadTable(ReadFile(path), int64_t{1} << 30, &reservation);
   ASSERT_TRUE(table.ok()) << table.status();
   int moved = 0;
   const auto move = [&](auto* slices) {
@@ -66,9 +66,9 @@ void MoveSlice(const std::string& path, absl::string_view name, int64_t from, in
 }
 
 void ExpandKeys(const std::string& path, int64_t key_bytes, int entries) {
-  internal::FileCharge charge(SystemAllocator().get());
+  internal::FileReservation reservation(SystemAllocator().get());
   absl::StatusOr<internal::TableEntries> table =
-      internal::ReadTable(ReadFile(path), int64_t{1} << 30, &charge);
+      internal::ReadTable(ReadFile(path), int64_t{1} << 30, &reservation);
   ASSERT_TRUE(table.ok()) << table.status();
   const std::string header = table->begin()->second;
   const std::string value = table->rbegin()->second;
@@ -82,10 +82,10 @@ void ExpandKeys(const std::string& path, int64_t key_bytes, int entries) {
   append(0, "", header);
   append(0, std::string(key_bytes, 'x'), value);
   for (int i = 1; i < entries; ++i) append(key_bytes + i - 1, "y", value);
-  // The only restart, the first entry.
+  // The only restart point, the first entry.
   internal::AppendFixed(0, 4, &block);
   internal::AppendFixed(1, 4, &block);
-  // The index has the last key, or one behind it, and the position and the size of the block.
+  // The index has the last key, or a later one, and the position and the size of the block.
   std::string handle;
   internal::AppendVarint(0, &handle);
   internal::AppendVarint(block.size(), &handle);

@@ -1,4 +1,4 @@
-// Edits checkpoints into files that no writer of gradflow makes.
+// Edits checkpoints into files that gradflow does not write.
 #ifndef GRADFLOW_TESTS_TESTING_CHECKPOINT_EDITS_H_
 #define GRADFLOW_TESTS_TESTING_CHECKPOINT_EDITS_H_
 
@@ -10,13 +10,13 @@
 namespace gradflow {
 namespace testing {
 
-// Changes the first position of a slice in the first dimension. The slice keeps its elements.
-// `path` is the index of a checkpoint, or a file of the old format. Fails the test if there is no
-// slice of tensor `name` that begins at `from`.
+// Moves a slice along the first dimension, from position `from` to `to`. The slice keeps its
+// elements. `path` is the index of a checkpoint or a file of the old format. Fails the test if
+// tensor `name` has no slice that begins at `from`.
 void MoveSlice(const std::string& path, absl::string_view name, int64_t from, int64_t to);
 
-// Replaces the entries of an index by `entries` ones whose names share a beginning of `key_bytes`
-// characters, which the file has once.
+// Replaces the entries of an index by `entries` entries whose names share a prefix of `key_bytes`
+// characters. The file contains the prefix once.
 void ExpandKeys(const std::string& path, int64_t key_bytes, int entries);
 
 }  // namespace testing

@@ -40,7 +40,7 @@ absl::Status RefusesEmpty(KernelContext& ctx) {
   return MyRelu(ctx);
 }
 
-// Correct only for empty tensors.
+// A wrong kernel: its result is right only for empty tensors.
 absl::Status Zeros(KernelContext& ctx) {
   Tensor* y = nullptr;
   absl::Status status = ctx.AllocateOutput(0, ctx.input(0).shape(), &y);
@@ -48,7 +48,7 @@ absl::Status Zeros(KernelContext& ctx) {
   return status;
 }
 
-// Registered once, as labels must be unique.
+// Registers kernels once, because labels must be unique.
 const bool registered = [] {
   GlobalRegistry().Kernel("Relu", MakeFunctionKernel<MyRelu>).Type<float>("T").Label("mine");
   GlobalRegistry().Kernel("Relu", MakeFunctionKernel<NoRemainder>).Type<float>("T").Label("short");
@@ -57,7 +57,7 @@ const bool registered = [] {
   return true;
 }();
 
-TEST(CompareKernels, AgreesWithARightKernel) {
+TEST(CompareKernels, AcceptsACorrectKernel) {
   ASSERT_TRUE(registered);
   EXPECT_TRUE(CompareKernels("Relu", "mine").Input("[...]").Run());
   EXPECT_TRUE(CompareKernels("Relu", "mine")
@@ -76,21 +76,21 @@ TEST(CompareKernels, ShowsTheFirstRoundThatDiffers) {
                     Not(HasSubstr("round 1"))));
 }
 
-TEST(CompareKernels, ComparesIntegersThatAreNotAllZero) {
+TEST(CompareKernels, ComparesIntegersOtherThanZero) {
   const ::testing::AssertionResult result =
       CompareKernels("Relu", "zeros").Input("[40]", Distribution(), DT_INT32).Rounds(1).Run();
   EXPECT_FALSE(result);
   EXPECT_THAT(result.message(), HasSubstr(": 0, expected "));
 }
 
-TEST(CompareKernels, ShowsErrorsOfOneAlone) {
+TEST(CompareKernels, ShowsErrorsOfOnlyOneKernel) {
   const ::testing::AssertionResult result = CompareKernels("Relu", "picky").Input("[...]").Run();
   EXPECT_FALSE(result);
   EXPECT_THAT(result.message(),
               HasSubstr(": returns INVALID_ARGUMENT: empty, the built-in one OK"));
 }
 
-TEST(CompareKernels, FailsWithoutSuchAKernel) {
+TEST(CompareKernels, FailsWithoutTheKernel) {
   EXPECT_THAT(CompareKernels("Relu", "yours").Input("[...]").Run().message(),
               HasSubstr("kernel 'yours' of 'Relu': it cannot be made: UNIMPLEMENTED"));
   EXPECT_THAT(CompareKernels("Rilu", "mine").Input("[...]").Run().message(),
@@ -101,7 +101,7 @@ TEST(CompareKernels, FailsWithoutSuchAKernel) {
               HasSubstr("MaxSize(-1) is negative"));
 }
 
-// For other ops, registers the built-in kernel a second time, with a label.
+// The kernel of the op "Plus" below. Same() computes the same, and is registered with a label.
 absl::Status MyAdd(KernelContext& ctx) {
   const Tensor& x = ctx.input(0);
   const Tensor& y = ctx.input(1);
@@ -115,7 +115,7 @@ absl::Status MyAdd(KernelContext& ctx) {
 }
 absl::Status Same(KernelContext& ctx) { return MyAdd(ctx); }
 
-TEST(CompareKernels, NamesStandForTheSameSizeEverywhere) {
+TEST(CompareKernels, NamesMeanTheSameSizeEverywhere) {
   Registry registry;
   registry.Op("Plus")
       .Input("x: float")

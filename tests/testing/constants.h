@@ -1,4 +1,5 @@
-// Names used by many tests, in one place: unity builds compile several tests together.
+// Names that many tests use. They are in one place, because unity builds compile several tests
+// together.
 #ifndef GRADFLOW_TESTS_TESTING_CONSTANTS_H_
 #define GRADFLOW_TESTS_TESTING_CONSTANTS_H_
 
@@ -10,12 +11,12 @@ namespace gradflow::testing {
 
 inline constexpr absl::StatusCode kInvalidArgument = absl::StatusCode::kInvalidArgument;
 
-// Also used as doubles, to which they convert exactly.
+// Also usable as doubles, because the conversion is exact.
 inline constexpr float kInf = std::numeric_limits<float>::infinity();
 inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-// The style of death tests of programs with threads: it starts the program again, because threads
-// do not survive a fork. An emulator runs the program, but cannot start it.
+// The death test style of programs with threads. It starts the program again, because threads do
+// not survive a fork. An emulator cannot start the program again.
 #ifdef GRADFLOW_EMULATED
 inline constexpr char kDeathTestStyle[] = "fast";
 #else

@@ -18,7 +18,7 @@
 #include "gradflow/io/checkpoint_files.h"
 #include "gradflow/io/coding.h"
 #include "gradflow/io/crc32c.h"
-#include "gradflow/io/file_charge.h"
+#include "gradflow/io/file_reservation.h"
 #include "gradflow/io/idx.h"
 #include "gradflow/io/image_codecs.h"
 #include "gradflow/io/old_checkpoint.h"
@@ -35,10 +35,10 @@ namespace gradflow::testing {
 namespace {
 
 constexpr size_t kMaxMemory = 16 << 20;
-// Tensors of a file that are read.
+// The maximum number of tensors that are read from a file.
 constexpr size_t kMaxTensors = 8;
 
-// An allocator limited to kMaxMemory in all.
+// An allocator with a total limit of kMaxMemory.
 class LimitedAllocator final : public Allocator {
  public:
   void* Allocate(size_t bytes) override {
@@ -63,7 +63,7 @@ class LimitedAllocator final : public Allocator {
   std::atomic<size_t> used_{0};
 };
 
-// A folder that is removed with its files.
+// A temporary folder. The destructor removes the folder and its files.
 class Folder {
  public:
   Folder() : path_(::testing::TempDir() + "/gradflow_fuzz_XXXXXX") {
@@ -101,7 +101,7 @@ void ExpectErrorOfFiles(const absl::Status& status) {
   ADD_FAILURE() << status;
 }
 
-// The text of the first row of a tensor.
+// Returns the slice text of a tensor's first row.
 std::string FirstRow(const TensorShape& shape) {
   std::string text = absl::StrCat(absl::StrJoin(shape.dim_sizes(), " "), " 0,1");
   for (int i = 1; i < shape.dims(); ++i) text += ":-";
@@ -115,18 +115,18 @@ bool HasRows(const TensorShape& shape) {
 // ---- Tables ----
 
 absl::StatusOr<internal::TableEntries> ParseTable(absl::string_view bytes) {
-  internal::FileCharge charge(SystemAllocator().get());
-  return internal::ReadTable(bytes, kMaxMemory, &charge);
+  internal::FileReservation reservation(SystemAllocator().get());
+  return internal::ReadTable(bytes, kMaxMemory, &reservation);
 }
 
-// Mutates the bytes of the first block of a table as WriteTable() writes it, and corrects its
+// Mutates the bytes of the first block of a table that WriteTable() wrote, and corrects the
 // checksum.
 void MutateBlock(MutationRandom* random, std::string* table) {
   constexpr size_t kFooterBytes = 48;
   constexpr size_t kCrcBytes = 4;
   if (table->size() < kFooterBytes) return;
   absl::string_view footer = absl::string_view(*table).substr(table->size() - kFooterBytes);
-  // The position of the second block, the index of metadata.
+  // The end of the first block is the position of the second block, the index of metadata.
   uint64_t end = 0;
   if (!internal::TakeVarint(&footer, &end) || end <= kCrcBytes || end > table->size()) return;
   std::string block = table->substr(0, end - kCrcBytes);
@@ -146,8 +146,8 @@ void MutateValue(MutationRandom* random, std::string* value) {
   *value = message.SerializePartialAsString();
 }
 
-// Expects that the slices of a tensor in an index, if there are any, have each element once. The
-// reference looks at each element of small tensors.
+// Expects that the slices of a tensor in an index contain each element once, if there are slices.
+// The reference checks each element of small tensors.
 void ExpectTiled(absl::string_view index, const std::string& name) {
   const absl::StatusOr<internal::TableEntries> table = ParseTable(index);
   BundleEntryProto entry;
@@ -174,7 +174,7 @@ void ExpectTiled(absl::string_view index, const std::string& name) {
   }
 }
 
-// Moves a slice of a tensor along a dimension, with its record in the table.
+// Moves a slice of a tensor along a dimension, and its record in the table.
 template <typename Slices>
 void MoveASlice(MutationRandom* random, const std::string& name, Slices* slices,
                 internal::TableEntries* entries) {
@@ -251,7 +251,8 @@ void RunCheckpoint(absl::string_view bytes) {
       if (HasRows(tensor->shape())) {
         const absl::StatusOr<Tensor> row =
             checkpoint->Read(name, FirstRow(tensor->shape()), allocator);
-        // What is a tensor has each of its slices, though a slice may take more memory.
+        // If a tensor can be read, each of its slices can be read, but a slice may need more
+        // memory.
         if (row.ok()) {
           ExpectSame(*row, tensor->Slice(0, 1));
         } else {
@@ -305,7 +306,7 @@ bool MutateCheckpoint(MutationRandom* random, std::string* bytes) {
     BundleEntryProto entry;
     if (key.empty() || random->OneIn(8) || !entry.ParseFromString(value)) continue;
     const auto size = static_cast<int64_t>(data.size());
-    // Those of strings have a form of their own.
+    // Strings have another format.
     if (entry.dtype() == DT_STRING || entry.offset() < 0 || entry.size() < 0 ||
         entry.offset() > size || entry.size() > size - entry.offset()) {
       continue;
@@ -402,7 +403,7 @@ void RunImage(absl::string_view bytes) {
   const internal::ImageFormat format = internal::ImageFormatOf(bytes);
   for (const int channels : {0, 1, 3}) {
     const HeapMeter meter;
-    // The largest charge, and the size of the image.
+    // The largest charge so far, and the decoded image.
     int64_t charged = 0;
     std::vector<char> image;
     const auto charge = [&](int64_t bytes) {
@@ -447,7 +448,7 @@ void RunImage(absl::string_view bytes) {
         return;
     }
     if (!status.ok()) ExpectErrorOfFiles(status);
-    // Decoders read the size of an image before they charge anything.
+    // Decoders read the size of an image before they charge memory.
     constexpr int64_t kUncharged = 4096;
     EXPECT_LE(meter.peak(), std::max(charged, internal::kDecoderBytes) + kUncharged +
                                 static_cast<int64_t>(image.capacity()));

@@ -1,4 +1,4 @@
-// Fuzz targets of the readers of files; see fuzz_targets.h.
+// Fuzz targets for readers of files; see fuzz_targets.h.
 #ifndef GRADFLOW_TESTS_TESTING_FILE_FUZZ_TARGETS_H_
 #define GRADFLOW_TESTS_TESTING_FILE_FUZZ_TARGETS_H_
 
@@ -9,7 +9,7 @@
 
 namespace gradflow::testing {
 
-// A checkpoint of one data file: the length of the index in four bytes, the index, the data.
+// A checkpoint with one data file: the length of the index in four bytes, the index, and the data.
 void RunCheckpoint(absl::string_view bytes);
 bool MutateCheckpoint(MutationRandom* random, std::string* bytes);
 

@@ -11,7 +11,7 @@ namespace gradflow {
 namespace testing {
 namespace {
 
-// Unique by process id, as tests run in concurrent processes.
+// The name contains the process id, because tests run in concurrent processes.
 std::string NewFolder() {
   const std::string folder = absl::StrCat(::testing::TempDir(), "/gradflow_test_", getpid());
   std::filesystem::remove_all(folder);

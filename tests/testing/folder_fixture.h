@@ -11,7 +11,7 @@ namespace testing {
 
 class FolderFixture : public ::testing::Test {
  protected:
-  // Creates an empty folder for this test, which the destructor removes.
+  // Creates an empty folder for the test. The destructor removes it.
   FolderFixture();
   ~FolderFixture() override;
 

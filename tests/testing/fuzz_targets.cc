@@ -27,12 +27,12 @@
 namespace gradflow::testing {
 namespace {
 
-// Memory limit. Small enough for a few thousand runs per second, and for the copies that a target
-// makes to fit the 256 MiB of a fuzzer.
+// The memory limit. It is small enough for thousands of runs per second, and the copies that a
+// target makes stay within the limit of a fuzzer.
 constexpr int64_t kMemory = 4 << 20;
 
-// Imports a file into one graph twice, the second time under a prefix, with limits that small files
-// can reach.
+// Imports a file into a graph twice, the second time with a prefix. The limits are so low that
+// small files reach them.
 void ImportTwice(absl::string_view bytes) {
   ImportGraphDefOptions options;
   options.limits.max_nodes = 32;
@@ -76,7 +76,7 @@ void RunTensorProto(absl::string_view bytes) {
   TensorProto proto;
   if (!proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return;
   const absl::Status valid = ValidateTensorProto(proto);
-  // Strings allocate their characters elsewhere, and AddressSanitizer takes 64 bytes and more for
+  // Strings allocate their characters separately, and AddressSanitizer adds at least 64 bytes to
   // each of five copies.
   if (proto.dtype() == DT_STRING && valid.ok() && proto.string_val_size() > 0) {
     const TensorShape shape = TensorShape::Make(proto.tensor_shape()).value_or(TensorShape());
@@ -199,7 +199,7 @@ bool MutateTensorProto(MutationRandom* random, std::string* bytes) {
   return MutateProto<TensorProto>(random, bytes, MutateMessage);
 }
 
-// Vocabulary of graphs and attribute values.
+// The vocabulary of graphs and attribute values.
 constexpr absl::string_view kTextWords =
     "node name op input device attr key value type shape tensor list func placeholder versions dim "
     "size library function s i f b { } < > : [ ] , ; # #? \n \" ' \\ DT_FLOAT DT_INT32 dtype "

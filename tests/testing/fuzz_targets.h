@@ -1,4 +1,4 @@
-// Fuzz targets: one function per kind of untrusted input. An ordinary test replays the files of
+// Fuzz targets: a function for each kind of untrusted input. An ordinary test replays the files of
 // tests/data/corpus/<name>/.
 #ifndef GRADFLOW_TESTS_TESTING_FUZZ_TARGETS_H_
 #define GRADFLOW_TESTS_TESTING_FUZZ_TARGETS_H_
@@ -21,13 +21,15 @@ struct FuzzTarget {
   bool (*mutate)(MutationRandom* random, std::string* bytes);
 };
 
+// Returns all targets:
+//
 //   graph_def    a binary GraphDef: read, imported, run
 //   tensor_proto a binary TensorProto: converted to a tensor and back
 //   text_format  a text GraphDef, and attribute values
 //   npy          the bytes of a .npy file
 //   op_spec      lines of an op definition: "i x: T", "o y: T", "a T: type", "d documentation"
 //   checkpoint, old_checkpoint, idx, image
-//                the files of file_fuzz_targets.h
+//                the files that file_fuzz_targets.h describes
 //   http_head    a request to the server of http_fuzz_target.h
 absl::Span<const FuzzTarget> FuzzTargets();
 

@@ -31,11 +31,11 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-TEST(GoldenFileName, AndBack) {
+TEST(GoldenFileName, ConvertsNamesBothWays) {
   EXPECT_EQ(GoldenFileName("x"), "x.npy");
   EXPECT_EQ(GoldenFileName("layer/grad:2"), "layer/grad@2.npy");
   EXPECT_THAT(GoldenTensorName("layer/grad@2.npy"), IsOkAndHolds(std::string("layer/grad:2")));
-  // Alternative names, and a name of output 0.
+  // Alternative file names, and an explicit output 0.
   EXPECT_THAT(GoldenTensorName("grad:2.npy"), IsOkAndHolds(std::string("grad:2")));
   EXPECT_THAT(GoldenTensorName("x@0.npy"), IsOkAndHolds(std::string("x")));
   for (const char* bad : {"x", ".npy", "^x.npy", "x@y.npy", "@1.npy"}) {
@@ -45,7 +45,7 @@ TEST(GoldenFileName, AndBack) {
   }
 }
 
-TEST(ParseGoldenTolerances, OfAllAndOfSome) {
+TEST(ParseGoldenTolerances, ParsesTolerancesForAllAndForSome) {
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const GoldenTolerances all,
                                 ParseGoldenTolerances("# for the accelerator\n"
                                                       "rtol 1e-3 atol 0.5  # both\n"
@@ -60,7 +60,7 @@ TEST(ParseGoldenTolerances, OfAllAndOfSome) {
   EXPECT_TRUE(all.by_name.at("mask").is_exact());
 }
 
-TEST(ParseGoldenTolerances, SaysWhichLineIsWrong) {
+TEST(ParseGoldenTolerances, ReportsTheInvalidLine) {
   const struct {
     const char* text;
     const char* error;
@@ -81,7 +81,7 @@ TEST(ParseGoldenTolerances, SaysWhichLineIsWrong) {
   }
 }
 
-// A case y = 2 x, with a gradient of three outputs in the same graph.
+// A case with y = 2 x, and with a gradient op of three outputs in the same graph.
 class GoldenCaseTest : public FolderFixture {
  protected:
   void SetUp() override { MakeCase("case"); }
@@ -105,7 +105,7 @@ class GoldenCaseTest : public FolderFixture {
   }
 };
 
-TEST_F(GoldenCaseTest, ComparesWhatIsExpected) {
+TEST_F(GoldenCaseTest, ComparesExpectedOutputs) {
   Expect("y.npy", AsTensor<float>({2, -6}));
   Expect("grad@1.npy", AsScalar<float>(-3));
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const GoldenResult good, RunGoldenCase(File("case")));
@@ -181,7 +181,7 @@ TEST_F(GoldenCaseTest, UpdateWritesAllOrNothing) {
   Expect("a.npy", AsScalar<float>(0));
   EXPECT_THAT(UpdateGoldenCase(File("case")), StatusIs(absl::StatusCode::kNotFound));
   EXPECT_THAT(ReadNpy(File("case/expected/a.npy")), TensorEq(AsScalar<float>(0)));
-  // The last file cannot be written, as a folder has its name.
+  // The last file cannot be written, because a folder has its name.
   fs::remove(File("case/expected/a.npy"));
   GRADFLOW_ASSERT_OK(UpdateGoldenCase(File("case")).status());
   std::vector<fs::path> written;
@@ -249,7 +249,7 @@ TEST_F(GoldenCaseTest, TheTimeLimitCoversPlanning) {
               StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("--timeout")));
 }
 
-TEST_F(GoldenCaseTest, AreFoundAtAnyDepth) {
+TEST_F(GoldenCaseTest, FindsCasesAtAnyDepth) {
   MakeCase("more/b");
   MakeCase("more/a");
   EXPECT_THAT(FindGoldenCases(folder()),
@@ -260,8 +260,8 @@ TEST_F(GoldenCaseTest, AreFoundAtAnyDepth) {
   EXPECT_THAT(FindGoldenCases(File("none")), StatusIs(absl::StatusCode::kNotFound));
 }
 
-// A link to a folder with cases, and a cycle of links.
-TEST_F(GoldenCaseTest, AreNotFoundBehindLinks) {
+// A link to a folder with cases, and links that form a cycle.
+TEST_F(GoldenCaseTest, FindsNoCasesBehindLinks) {
   MakeCase("outside/a");
   fs::create_directories(File("inside/b"));
   fs::create_directory_symlink(File("outside"), File("inside/link"));
@@ -273,14 +273,14 @@ TEST_F(GoldenCaseTest, AreNotFoundBehindLinks) {
               IsOkAndHolds(ElementsAre(File("inside/link/a"))));
 }
 
-TEST_F(GoldenCaseTest, AreFoundBeforeTheDeadline) {
+TEST_F(GoldenCaseTest, FindsCasesBeforeTheDeadline) {
   GoldenOptions options;
   options.graph_limits.deadline = std::chrono::steady_clock::time_point::min();
   EXPECT_THAT(FindGoldenCases(folder(), options),
               StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("--timeout")));
 }
 
-TEST_F(GoldenCaseTest, HaveALimitedNumberOfFiles) {
+TEST_F(GoldenCaseTest, LimitsTheNumberOfFiles) {
   Expect("y.npy", AsTensor<float>({2, -6}));
   fs::create_directories(File("case/feeds/many"));
   for (int i = 0; i < 10000; ++i) WriteFile(File("case/feeds/many/" + std::to_string(i)), "");
@@ -289,8 +289,8 @@ TEST_F(GoldenCaseTest, HaveALimitedNumberOfFiles) {
                        HasSubstr("/feeds' has more than 10000 files and folders")));
 }
 
-// The target of each link is a valid file, which would make the case pass.
-TEST_F(GoldenCaseTest, ReadNoFilesOutside) {
+// The targets of the links are valid files, which would make the case pass.
+TEST_F(GoldenCaseTest, ReadsNoFilesOutside) {
   Expect("y.npy", AsTensor<float>({2, -6}));
   WriteFile(File("case/tolerance.txt"), "exact");
   EXPECT_THAT(RunGoldenCase(File("case")), IsOk());
@@ -300,7 +300,7 @@ TEST_F(GoldenCaseTest, ReadNoFilesOutside) {
     const std::string path = File(std::string("case/") + name);
     fs::rename(path, File("outside"));
     for (const std::string& target : {File("outside"), std::string("../outside")}) {
-      // A relative link is relative to its folder.
+      // A relative link starts at its own folder.
       if (target[0] == '.' && std::string(name).find('/') != std::string::npos) continue;
       fs::create_symlink(target, path);
       EXPECT_THAT(RunGoldenCase(File("case")),
@@ -308,7 +308,7 @@ TEST_F(GoldenCaseTest, ReadNoFilesOutside) {
                            HasSubstr(absl::StrCat("'", name, "' is a link that leaves the case"))));
       fs::remove(path);
     }
-    // A link within the case is followed.
+    // A link that stays within the case is followed.
     fs::rename(File("outside"), File("case/inside"));
     fs::create_symlink(File("case/inside"), path);
     EXPECT_THAT(RunGoldenCase(File("case")), IsOk());
@@ -317,7 +317,7 @@ TEST_F(GoldenCaseTest, ReadNoFilesOutside) {
   }
 }
 
-TEST_F(GoldenCaseTest, HaveNamesForGoogleTest) {
+TEST_F(GoldenCaseTest, MakesNamesForGoogleTest) {
   MakeCase("more/a-b");
   MakeCase("more/a_b");
   std::vector<std::string> names;
@@ -327,14 +327,14 @@ TEST_F(GoldenCaseTest, HaveNamesForGoogleTest) {
   EXPECT_EQ(GoldenCases(File("none"))[0].name, "cannot_be_listed");
 }
 
-TEST_F(GoldenCaseTest, HaveNamesThatDiffer) {
+TEST_F(GoldenCaseTest, MakesUniqueNames) {
   for (const char* name : {"a/b", "a_b", "a_b_2"}) MakeCase(name);
   std::vector<std::string> names;
   for (const GoldenCase& golden : GoldenCases(folder())) names.push_back(golden.name);
   EXPECT_THAT(names, ElementsAre("a_b", "a_b_2", "a_b_2_2", "case"));
 }
 
-// ---- The fixture, on the cases of tests/data ----
+// ---- The fixture with the cases of tests/data ----
 
 TEST_P(GoldenTest, GivesWhatIsExpected) { RunAndCompare(); }
 INSTANTIATE_TEST_SUITE_P(Data, GoldenTest,

@@ -25,7 +25,7 @@ using ::testing::HasSubstr;
 
 // ---- Graphs ----
 
-// y = tanh(x), dx = factor * dy * (1 - y^2)
+// y = tanh(x), with dx = factor * dy * (1 - y^2).
 struct TanhGraph {
   explicit TanhGraph(DataType dtype) : x(ops::Placeholder(scope, dtype)), y(ops::Tanh(scope, x)) {}
 
@@ -60,7 +60,7 @@ TEST(ComputeGradientError, FindsAWrongGradient) {
   double error = 0;
   GRADFLOW_ASSERT_OK(ComputeGradientError(graph.scope, graph.x, AsTensor<double>({0.5, 0, 3}),
                                           graph.y, {3}, graph.Gradient(1.25), &error));
-  // At 0, where the derivative is 1.
+  // The largest error is at 0, where the derivative is 1.
   EXPECT_NEAR(error, 0.25, 1e-8);
 }
 
@@ -69,7 +69,7 @@ absl::Status CopyInput(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
-TEST(ComputeGradientError, TakesTheGradientOpsThatAreKnown) {
+TEST(ComputeGradientError, UsesRegisteredGradientOps) {
   const Scope scope = Scope::NewRootScope();
   const Output x = ops::Placeholder(scope, DT_DOUBLE);
   const Tensor value = AsTensor<double>({0.5, 0, 3});
@@ -90,14 +90,14 @@ TEST(ComputeGradientError, TakesTheGradientOpsThatAreKnown) {
       .Output("y: double")
       .Shape(UnchangedShape);
   GlobalRegistry().Kernel("WithoutGradient", MakeFunctionKernel<CopyInput>);
-  const Output copy = OpRecorder(scope, "WithoutGradient").Input(square).Finish().output(0);
+  const Output copy = OpBuilder(scope, "WithoutGradient").Input(square).Finish().output(0);
   EXPECT_THAT(ComputeGradientError(scope, x, value, copy, {3}, &error),
               StatusIs(absl::StatusCode::kUnimplemented,
                        "no gradient function is registered for WithoutGradient (node "
                        "'WithoutGradient')"));
 }
 
-TEST(FindGradientError, SaysWhere) {
+TEST(FindGradientError, ReportsTheElement) {
   const TanhGraph graph(DT_DOUBLE);
   GRADFLOW_ASSERT_OK_AND_ASSIGN(
       const GradientError error,
@@ -113,13 +113,13 @@ TEST(FindGradientError, SaysWhere) {
             "(error 0.5)");
 }
 
-TEST(FindGradientError, OfSeveralInputsAndOutputs) {
+TEST(FindGradientError, SupportsSeveralInputsAndOutputs) {
   const Scope scope = Scope::NewRootScope();
   const Output a = ops::Placeholder(scope, DT_DOUBLE);
   const Output b = ops::Placeholder(scope, DT_DOUBLE);
   const Output product = ops::MatMul(scope, a, b);
   const Output square = ops::Square(scope, a);
-  // The last term is the gradient of the square.
+  // `of_square` is the factor of a in the gradient of the square: 2 if the gradient is correct.
   const auto gradient = [&](double of_square) -> GradientFn {
     return [&a, &b, of_square](const Scope& s, const OutputList& dys) -> OutputList {
       const Output by_product = ops::MatMul(s, dys[0], b, ops::MatMul::TransposeB(true));
@@ -141,8 +141,8 @@ TEST(FindGradientError, OfSeveralInputsAndOutputs) {
   EXPECT_EQ(wrong.x, 0);
 }
 
-// The gradient of a holomorphic function is multiplied by the conjugate of the derivative.
-TEST(FindGradientError, OfComplexTypes) {
+// For a holomorphic function, the gradient is multiplied by the conjugate of the derivative.
+TEST(FindGradientError, SupportsComplexTypes) {
   for (const DataType dtype : {DT_COMPLEX64, DT_COMPLEX128}) {
     const Scope scope = Scope::NewRootScope();
     const Output x = ops::Placeholder(scope, dtype);
@@ -207,7 +207,7 @@ TEST(FindGradientError, NamesMismatches) {
   EXPECT_THAT(ComputeGradientError(graph.scope, {graph.x}, {{2}, {3}}, {graph.y}, {{2}},
                                    graph.Gradient(), &error),
               StatusIs(kInvalidArgument, "there are 1 xs, but 2 shapes of them"));
-  // Shapes known to the graph.
+  // The graph knows the shapes.
   const Scope scope = Scope::NewRootScope();
   const Output x = ops::Placeholder(scope, DT_FLOAT, ops::Placeholder::Shape({2}));
   EXPECT_THAT(
@@ -217,7 +217,7 @@ TEST(FindGradientError, NamesMismatches) {
 
 // ---- Ops with a registered gradient op ----
 
-TEST(CheckGradient, OfFakeQuant) {
+TEST(CheckGradient, ChecksFakeQuant) {
   const Tensor x = AsTensor<float>({-3, -0.9f, -0.31f, 0.123f, 0.9f, 1.7f}, {3, 2});
   for (const int num_bits : {2, 8, 16}) {
     for (const bool narrow : {false, true}) {
@@ -239,7 +239,7 @@ TEST(CheckGradient, OfFakeQuant) {
                             {x, AsScalar<float>(-1.25f), AsScalar<float>(1.1f)}));
 }
 
-TEST(CheckGradient, OfFusedBatchNorm) {
+TEST(CheckGradient, ChecksFusedBatchNorm) {
   const Tensor x = RandomTensor(DT_FLOAT, {2, 3, 2, 2}, Normal(0, 1));
   const Tensor scale = AsTensor<float>({0.5f, 2});
   const Tensor offset = AsTensor<float>({1, -1});
@@ -248,7 +248,7 @@ TEST(CheckGradient, OfFusedBatchNorm) {
     OpTester training(op);
     training.Inputs({x, scale, offset, Tensor(), Tensor()}).Attr("epsilon", 0.01f);
     EXPECT_TRUE(CheckGradient(training));
-    // The given means and variances are constants.
+    // In inference, the means and variances are constants.
     OpTester inference(op);
     inference.Inputs({x, scale, offset, AsTensor<float>({0.5f, 0}), AsTensor<float>({1, 2})})
         .Attr("is_training", false);
@@ -285,7 +285,7 @@ absl::Status CubeGrad(KernelContext& ctx) {
   return status;
 }
 
-// Correct except for the derivative of element 1, which is infinite, or NaN if `Sign` is 0.
+// The gradient is correct except for element 1, where it is infinite, or NaN if `Sign` is 0.
 template <int Sign>
 absl::Status InfiniteCubeGrad(KernelContext& ctx) {
   absl::Status status = CubeGrad<3>(ctx);
@@ -311,7 +311,7 @@ std::unique_ptr<Registry> RegistryOfCube(const std::string& op = "Cube") {
   return registry;
 }
 
-TEST(CheckGradient, OfARegisteredOpInDouble) {
+TEST(CheckGradient, ChecksARegisteredOpInDouble) {
   const Tensor x = AsTensor<double>({-1, 0.5, 2});
   const auto right = RegistryOfCube<CubeGrad<3>>();
   EXPECT_THAT(CheckGradient(OpTester("Cube", *right).Input(x)).message(),
@@ -357,7 +357,7 @@ TEST(CheckGradient, RejectsNonFiniteDifferences) {
        x,
        {},
        "d y0[1] / d x0[1] is nan by the gradient, 0.75 by differences (error nan)"},
-      // Conversely, the cube overflows.
+      // The gradient is finite, but the cube overflows.
       {RegistryOfCube<CubeGrad<3>>(op), AsTensor<double>({0}), far,
        "d y0[0] / d x0[0] is 0 by the gradient, inf by differences (error inf)"},
   };
@@ -371,7 +371,7 @@ TEST(CheckGradient, RejectsNonFiniteDifferences) {
   }
 }
 
-TEST(CheckGradient, SaysThatAnOpIsNotKnown) {
+TEST(CheckGradient, ReportsUnknownOps) {
   EXPECT_STREQ(CheckGradient("Relu", {AsTensor<float>({1})}).message(),
                "gradient of 'Relu': the op has no registered gradient op; see RegisterGradientOp");
   EXPECT_THAT(CheckGradient("FakeQuantWithMinMaxVars", {AsTensor<float>({1})}).message(),
@@ -380,7 +380,7 @@ TEST(CheckGradient, SaysThatAnOpIsNotKnown) {
 
 // ---- CheckGradients ----
 
-TEST(CheckGradients, OfOps) {
+TEST(CheckGradients, ChecksOps) {
   EXPECT_TRUE(CheckGradients(OpTester("Tanh").Input<double>({-1, 0.5})));
   EXPECT_TRUE(CheckGradients(OpTester("Tanh").Input<float>({-1, 0.5})));
   GradientOptions options;
@@ -388,13 +388,13 @@ TEST(CheckGradients, OfOps) {
   EXPECT_TRUE(CheckGradients(
       OpTester("MatMul").Input<double>({1, 2, 3, 4}, {2, 2}).Input<double>({5, 6}, {2, 1}),
       options));
-  // Inputs of integers are constants.
+  // Integer inputs are constants.
   EXPECT_TRUE(CheckGradients(
       OpTester("GatherV2").Input<double>({1, 2, 3}).Input<int32_t>({2, 2}).Input<int32_t>({0}, {}),
       options));
 }
 
-TEST(CheckGradients, OfFunctions) {
+TEST(CheckGradients, ChecksFunctions) {
   GradientOptions options;
   options.second_order = true;
   const auto layer = [](const Scope& s, const OutputList& x) -> OutputList {
@@ -403,14 +403,14 @@ TEST(CheckGradients, OfFunctions) {
   EXPECT_TRUE(CheckGradients(
       layer, {AsTensor<double>({1, -0.5}, {1, 2}), AsTensor<double>({0.5, 1, 2, -1}, {2, 2})},
       options));
-  // An input that the result does not depend on has a gradient of zeros.
+  // If the result does not depend on an input, the gradient is zero.
   const auto first = [](const Scope& s, const OutputList& x) -> OutputList {
     return {ops::Exp(s, x[0])};
   };
   EXPECT_TRUE(CheckGradients(first, {AsTensor<double>({1}), AsTensor<double>({2})}, options));
 }
 
-// A step for double would drown in the rounding of the gradient by the second input, 4000.
+// With a step for double, the rounding errors of the second input's gradient would dominate.
 TEST(CheckGradients, InputsOfDoubleAndFloatAreCheckedTogether) {
   const auto function = [](const Scope& s, const OutputList& x) -> OutputList {
     return {ops::Square(s, x[0]), ops::Add(s, ops::Mul(s, x[1], 4000.0f), ops::Cos(s, x[1]))};
@@ -422,8 +422,8 @@ TEST(CheckGradients, InputsOfDoubleAndFloatAreCheckedTogether) {
   EXPECT_TRUE(CheckGradients(function, {a, b}, options));
 }
 
-TEST(CheckGradients, FailuresSayWhichOrderAndWhere) {
-  // The step of the differences crosses 0.
+TEST(CheckGradients, FailuresReportTheOrderAndTheElement) {
+  // The step crosses the kink at 0.
   const ::testing::AssertionResult wrong = CheckGradients(OpTester("Abs").Input<double>({4e-6, 1}));
   EXPECT_FALSE(wrong);
   EXPECT_THAT(wrong.message(),
@@ -438,7 +438,7 @@ TEST(CheckGradients, FailuresSayWhichOrderAndWhere) {
   };
   EXPECT_THAT(CheckGradients(prevented, {AsTensor<double>({1})}).message(),
               HasSubstr("first order: INVALID_ARGUMENT"));
-  // |x| x^2 has the second derivative 6 |x|, whose differences across 0 are none.
+  // The second derivative of |x| x^2 is 6 |x|, which has a zero central difference across 0.
   const auto power = [](const Scope& s, const OutputList& x) -> OutputList {
     return {ops::Mul(s, ops::Abs(s, x[0]), ops::Mul(s, x[0], x[0]))};
   };

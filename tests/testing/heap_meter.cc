@@ -74,7 +74,7 @@ void* Counted(void* block) {
 }  // namespace
 }  // namespace gradflow::testing
 
-// glibc's functions by their other names.
+// glibc's own names of its functions. The functions below replace the usual names.
 extern "C" {
 void* __libc_malloc(size_t bytes);
 void* __libc_calloc(size_t count, size_t bytes);
@@ -89,7 +89,7 @@ void* calloc(size_t count, size_t bytes) {
 void* realloc(void* block, size_t bytes) {
   const size_t before = block != nullptr ? malloc_usable_size(block) : 0;
   void* const moved = __libc_realloc(block, bytes);
-  // A block that cannot grow stays.
+  // A block that cannot grow stays allocated.
   if (moved != nullptr || bytes == 0) gradflow::testing::CountFree(before);
   return gradflow::testing::Counted(moved);
 }
@@ -97,7 +97,7 @@ void* memalign(size_t alignment, size_t bytes) {
   return gradflow::testing::Counted(__libc_memalign(alignment, bytes));
 }
 void* aligned_alloc(size_t alignment, size_t bytes) { return memalign(alignment, bytes); }
-int posix_memalign(void** block, size_t alignment, size_t bytes) {
+int posix_memalign(void** block, size_t alignment, size_t bytes) noexcept {
   *block = memalign(alignment, bytes);
   return *block != nullptr ? 0 : ENOMEM;
 }

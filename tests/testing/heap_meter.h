@@ -1,6 +1,7 @@
-// HeapMeter: the memory that this process takes from malloc, for tests of what code allocates.
+// HeapMeter: measures the memory that this process takes from malloc, for tests of allocations.
 //
-// A program that uses it has its own malloc, which counts. With sanitizers, their hooks count.
+// This library replaces malloc by a function that counts bytes. With sanitizers, it keeps their
+// malloc and counts in hooks.
 #ifndef GRADFLOW_TESTS_TESTING_HEAP_METER_H_
 #define GRADFLOW_TESTS_TESTING_HEAP_METER_H_
 
@@ -12,13 +13,13 @@ namespace testing {
 // Measures all threads. Only one meter may exist at a time.
 class HeapMeter {
  public:
-  // Begins to measure.
+  // Starts to measure.
   HeapMeter();
   HeapMeter(const HeapMeter&) = delete;
   HeapMeter& operator=(const HeapMeter&) = delete;
 
-  // Returns the most bytes that were allocated at a time since the beginning, less those that were
-  // allocated then.
+  // Returns the largest number of bytes that were allocated at once, minus the bytes that were
+  // allocated at the start.
   int64_t peak() const;
 
  private:

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/tensor.h"
 #include "gradflow/graph/graph.h"
@@ -22,7 +23,7 @@ namespace {
 
 using Feeds = std::vector<std::pair<std::string, Tensor>>;
 
-// Makes a feed for a placeholder of this shape. Returns false if it would be too large.
+// Makes a feed for a placeholder of this shape. Returns false if the feed would be too large.
 bool MakeFeed(DataType dtype, const PartialTensorShape& shape, Tensor* feed) {
   TensorShape sizes;
   for (int d = 0; d < shape.dims(); ++d) {
@@ -75,7 +76,7 @@ absl::Status Run(const GraphDef& def, const HostileOptions& options) {
     }
     targets.push_back(node.name());
     for (int i = 0; i < node.num_outputs() && fetches.size() < kMaxFetches; ++i) {
-      // A variable has no value until a node assigns one, which its fetch would not wait for.
+      // A variable has no value until a node assigns one, and a fetch would not wait for that node.
       if (IsRefType(node.output_type(i))) continue;
       fetches.push_back(absl::StrCat(node.name(), ":", i));
     }
@@ -86,7 +87,7 @@ absl::Status Run(const GraphDef& def, const HostileOptions& options) {
   absl::Status status = (*session)->Run(run_options, feeds, fetches, targets, &outputs, nullptr);
   for (const Tensor& output : outputs) {
     EXPECT_TRUE(output.IsInitialized());
-    // Reads elements.
+    // Reads the elements.
     EXPECT_FALSE(output.DebugString().empty());
   }
   EXPECT_TRUE(status.ok() || outputs.empty());
@@ -128,8 +129,8 @@ std::vector<GraphDef> ValidGraphs(const std::string& path) {
     for (const Knowledge knowledge : {Knowledge::kValues, Knowledge::kRanks}) {
       AddOpRow("n", row[0], row[1], inputs, knowledge, &graphs.emplace_back(), &feeds);
     }
-    // An op may have several rows.
-    const std::string name = absl::StrCat(row[0], "_", several.node_size());
+    // An op may have several rows, and the name of an op may begin with "_".
+    const std::string name = absl::StrCat(absl::StripPrefix(row[0], "_"), "_", several.node_size());
     AddOpRow(name, row[0], row[1], inputs, Knowledge::kValues, &several, &feeds);
     if (several.node_size() > 30) {
       graphs.push_back(several);

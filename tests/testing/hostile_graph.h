@@ -18,13 +18,15 @@ struct HostileOptions {
   int threads = 1;
 };
 
-// Reads the bytes as a GraphDef, imports it and runs all nodes, feeding placeholders with a few
-// elements. Returns the status: PERMISSION_DENIED, without a run, if the graph may write files.
-// Fails the test if it is INTERNAL or UNKNOWN, which indicate bugs, or if memory leaks.
+// Reads the bytes as a GraphDef, imports it and runs all nodes. Placeholders are fed with a few
+// elements. Returns the status. If the graph may write files, it is not run and the status is
+// PERMISSION_DENIED. Fails the test if the status is INTERNAL or UNKNOWN, which indicate bugs, or
+// if memory leaks.
 absl::Status RunHostileGraph(absl::string_view bytes, const HostileOptions& options = {});
 
-// Returns valid graphs that together contain every op: each row of the file
-// (tests/data/op_rows.txt) with constants and with placeholders, and several rows in one graph.
+// Returns valid graphs that together contain every op. Each row of the file
+// (tests/data/op_rows.txt) occurs with constants and with placeholders, and several rows occur in
+// one graph.
 std::vector<GraphDef> ValidGraphs(const std::string& path);
 
 }  // namespace gradflow::testing

@@ -1,5 +1,5 @@
-// A client of HTTP servers on the loopback interface, for tests. It sends any bytes, also malformed
-// requests.
+// An HTTP client for servers on the loopback interface, for tests. It can send any bytes, including
+// malformed requests.
 #ifndef GRADFLOW_TESTS_TESTING_HTTP_CLIENT_H_
 #define GRADFLOW_TESTS_TESTING_HTTP_CLIENT_H_
 
@@ -21,14 +21,15 @@ struct HttpAnswer {
   HttpFields fields;
   std::string body;
 
-  // Returns the value of the first field of a name, without regard to case; "" if there is none.
+  // Returns the value of the first field with this name, ignoring case, or "" if there is none.
   std::string Field(absl::string_view name) const;
 };
 
 // A connection to a port of 127.0.0.1. Fails the test if there is no server.
 class HttpConnection {
  public:
-  // A small receive buffer makes the server wait for this reader. 0 stands for the system's size.
+  // A small receive buffer makes the server wait for this reader. 0 means the default of the
+  // system.
   explicit HttpConnection(int port, int receive_buffer_bytes = 0);
   HttpConnection(const HttpConnection&) = delete;
   HttpConnection& operator=(const HttpConnection&) = delete;
@@ -37,22 +38,21 @@ class HttpConnection {
   // Returns false if the server has closed the connection.
   bool Send(absl::string_view bytes) const;
   void EndSending() const;
-  // Returns the next bytes of the server, at most `size`. They are fewer if it closes the
-  // connection.
+  // Returns the next `size` bytes of the server, or fewer if the server closes the connection.
   std::string Receive(size_t size) const;
-  // Returns all further bytes, until the server closes the connection.
+  // Returns all further bytes until the server closes the connection.
   std::string ReceiveAll() const;
 
  private:
   int socket_;
 };
 
-// Returns a request. Adds the fields "Host" and "Content-Length" unless `fields` has them; the
-// latter for a method other than GET only.
+// Returns a request. Adds the field "Host" unless `fields` has it. For methods other than GET, also
+// adds "Content-Length" unless `fields` has it.
 std::string HttpRequestText(int port, absl::string_view method, absl::string_view target,
                             const HttpFields& fields, absl::string_view body = "");
 
-// Parses what a server sent on a connection for one request.
+// Parses the bytes that a server sent for one request.
 HttpAnswer ParseHttpAnswer(absl::string_view text);
 
 // Sends the request of HttpRequestText() and returns the answer.

@@ -23,7 +23,7 @@ using ::gradflow::tools::kMaxHeadBytes;
 constexpr int kPort = 8080;
 constexpr size_t kMaxBodyBytes = 1000;
 
-// Adds the bytes in parts of this size, until the state is decided.
+// Adds the bytes in parts of this size until the state is decided.
 HeadBuffer::State AddParts(absl::string_view bytes, size_t size, HeadBuffer* buffer) {
   HeadBuffer::State state = HeadBuffer::State::kIncomplete;
   for (; !bytes.empty() && state == HeadBuffer::State::kIncomplete;
@@ -84,7 +84,7 @@ void RunHttpHead(absl::string_view bytes) {
   }
 }
 
-// Vocabulary of heads. A space is a word of its own in most of them.
+// The vocabulary of heads. In most of them, a space is a separate word.
 constexpr absl::string_view kHttpWords =
     "GET POST HEAD PUT HTTP/1.1 HTTP/1.0 HTTP/2 / /api/ /api/check /?token= token= ? & = ; : , "
     "\r\n "

@@ -1,4 +1,4 @@
-// The fuzz target of requests to the server of `gradflow edit`; see fuzz_targets.h.
+// The fuzz target for requests to the server of `gradflow edit`; see fuzz_targets.h.
 #ifndef GRADFLOW_TESTS_TESTING_HTTP_FUZZ_TARGET_H_
 #define GRADFLOW_TESTS_TESTING_HTTP_FUZZ_TARGET_H_
 
@@ -9,8 +9,8 @@
 
 namespace gradflow::testing {
 
-// The head of a request and what is behind it. The server has the port 8080. The digits of its
-// token are 1, those of its cookie 2 and those of its key 3.
+// The input is the head of a request and the bytes after it. The server has port 8080. All digits
+// of its token are 1, of its cookie 2, and of its key 3.
 void RunHttpHead(absl::string_view bytes);
 bool MutateHttpHead(MutationRandom* random, std::string* bytes);
 

@@ -25,11 +25,11 @@ class BitWriter {
   int64_t count_ = 0;
 };
 
-// A code of one symbol, 0, which takes no bits.
+// Writes a code with the single symbol 0, which takes no bits.
 void WriteSingleCode(BitWriter* bits) { bits->Write(1, 4); }
 
-// A code of the first 256 symbols, which are their own codes, the highest bit first. All lengths
-// are 8: a code of one symbol, which takes no bits.
+// Writes a code that maps each of the first 256 symbols to itself, highest bit first. All lengths
+// are 8, and the code of the lengths has a single symbol, which takes no bits.
 void WriteByteCode(BitWriter* bits) {
   bits->Write(0, 1);
   // The lengths of the lengths 17, 18, 0, 1, 2, 3, 4, 5, 16, 6, 7 and 8.
@@ -57,7 +57,7 @@ std::string BigEndian(uint32_t value) {
   return bytes;
 }
 
-// CRC-32 as in PNG.
+// Computes the CRC-32 of PNG.
 uint32_t Crc32(absl::string_view bytes) {
   uint32_t crc = ~uint32_t{0};
   for (const char byte : bytes) {
@@ -75,7 +75,8 @@ std::string LosslessWebPData(int columns, int rows, int groups, int cache_bits) 
   bits.Write(0, 1);
   bits.Write(cache_bits > 0 ? 1 : 0, 1);
   if (cache_bits > 0) bits.Write(cache_bits, 4);
-  // A prefix image with a pixel for 4 x 4 pixels, and its codes: green, red, blue, alpha, distance.
+  // A prefix image with a pixel for each 4 x 4 pixels, and its codes: green, red, blue, alpha,
+  // distance.
   bits.Write(1, 1);
   bits.Write(0, 3);
   bits.Write(0, 1);

@@ -1,4 +1,4 @@
-// Tests of KernelTest and OpTester: inputs, and the detection of faulty kernels.
+// Tests of KernelTest and OpTester: inputs, and detection of faulty kernels.
 #include "gradflow/testing/kernel_test.h"
 
 #include <gtest/gtest-spi.h>
@@ -53,7 +53,7 @@ TEST_F(FixtureTest, FindsOutputsByName) {
   EXPECT_NONFATAL_FAILURE(output(3), "there is no output 3: the last run returned 3");
 }
 
-TEST_F(FixtureTest, SaysWhatIsWrongWithTheNode) {
+TEST_F(FixtureTest, ReportsTheFaultOfTheNode) {
   Op("Sqare").Input<float>({1});
   EXPECT_THAT(Run(), StatusIs(absl::StatusCode::kNotFound, HasSubstr("did you mean 'Square'")));
   Op("Square").InputFromNpy("/no/such.npy");
@@ -73,7 +73,7 @@ TEST_F(FixtureTest, RunsEverywhereWithTheSameBits) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("'sse9'")));
 }
 
-TEST(RandomTensor, IsTheSameEachTimeAndHasItsDistribution) {
+TEST(RandomTensor, IsReproducibleAndHasItsDistribution) {
   const Tensor normal = RandomTensor(DT_DOUBLE, {100000}, Normal(5, 2), 7);
   EXPECT_THAT(normal, TensorEq(RandomTensor(DT_DOUBLE, {100000}, Normal(5, 2), 7)));
   double sum = 0;
@@ -89,13 +89,13 @@ TEST(RandomTensor, IsTheSameEachTimeAndHasItsDistribution) {
   }
   EXPECT_THAT(RandomTensor(DT_FLOAT, {9}, Normal(0, 1), 1),
               ::testing::Not(TensorEq(RandomTensor(DT_FLOAT, {9}, Normal(0, 1), 2))));
-  // The random inputs of an op differ.
+  // The random inputs of an op differ from each other.
   OpTester tester("Sub");
   tester.RandomInput(DT_FLOAT, {9}).RandomInput(DT_FLOAT, {9});
   EXPECT_THAT(tester.input(0), ::testing::Not(TensorEq(tester.input(1))));
 }
 
-TEST(RandomTensor, OfIntegersIsTheNearestOfTheType) {
+TEST(RandomTensor, RoundsToIntegers) {
   const struct {
     DataType dtype;
     Distribution distribution;
@@ -222,7 +222,7 @@ TEST(OpTester, FindsErrorsWithoutAText) {
   EXPECT_GT(failures.size(), 0);
 }
 
-TEST(OpTester, FindsShapeFunctionsThatAreWrong) {
+TEST(OpTester, FindsWrongShapeFunctions) {
   static const Registry* const registry = RegistryOf<Copy>(SaysThatItIsAMatrix).release();
   ::testing::TestPartResultArray failures;
   {
@@ -268,7 +268,7 @@ TEST(OpTester, CopiesAreIndependent) {
   EXPECT_THAT(one.RunOne(), TensorEq(AsTensor<float>({2})));
 }
 
-TEST(OpTester, TakesTheKernelOfALabel) {
+TEST(OpTester, SelectsTheKernelByLabel) {
   auto registry = RegistryOf<Copy>();
   registry->Kernel("Faulty", MakeFunctionKernel<SaysNothing>).Label("other");
   EXPECT_THAT(OpTester("Faulty", *registry).Input<float>({1}).RunOne(),

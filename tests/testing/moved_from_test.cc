@@ -1,5 +1,6 @@
-// Objects of public classes that have been moved from are empty or copies: every member function
-// can be called, as code written for TensorFlow, where std::move often copies, may do.
+// Tests that moved-from objects of public classes are empty or copies, and that every member
+// function can still be called. Code written for TensorFlow may do so, because std::move often
+// copies there.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +31,7 @@
 namespace gradflow::testing {
 namespace {
 
-// These cannot be moved, so none is ever empty inside.
+// These classes cannot be moved, so their objects are never empty.
 static_assert(!std::is_move_constructible_v<Graph>);
 static_assert(!std::is_move_constructible_v<ClientSession>);
 static_assert(!std::is_move_constructible_v<Registry>);

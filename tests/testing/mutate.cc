@@ -27,7 +27,7 @@ using google::protobuf::Reflection;
 // Limit on the size of repeated fields.
 constexpr int kMaxElements = 64;
 
-// Collects all messages in `message`, itself first.
+// Collects all messages in `message`, starting with itself.
 void CollectMessages(Message* message, std::vector<Message*>* all) {
   all->push_back(message);
   const Reflection& reflection = *message->GetReflection();
@@ -45,7 +45,7 @@ void CollectMessages(Message* message, std::vector<Message*>* all) {
   }
 }
 
-// Sets the field, or appends to it if it is repeated, or sets element `i` of it.
+// Sets a scalar field. Appends to a repeated field, or sets its element `i` if i >= 0.
 void SetScalar(MutationRandom* random, Message* message, const FieldDescriptor* field, int i) {
   const Reflection& r = *message->GetReflection();
   const bool add = field->is_repeated() && i < 0;
@@ -117,11 +117,11 @@ auto* RandomElement(MutationRandom* random, Messages* messages) {
   return messages->Mutable(static_cast<int>(random->Below(messages->size())));
 }
 
-// Returns the attributes of the node that satisfy `is_wanted`.
+// Returns a random attribute of the node that satisfies `is_wanted`, or null.
 template <typename Wanted>
 AttrValue* RandomAttr(MutationRandom* random, NodeDef* node, Wanted is_wanted) {
   std::vector<AttrValue*> attrs;
-  // Sorted, so that the choice does not depend on the order of maps.
+  // Sorts the names, so that the choice does not depend on the order of maps.
   std::vector<std::string> names;
   for (const auto& [name, value] : node->attr()) names.push_back(name);
   std::sort(names.begin(), names.end());
@@ -248,8 +248,8 @@ void MutateMessage(MutationRandom* random, Message* message) {
     } else if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) {
       SetScalar(random, target, field, -1);
     } else {
-      // Copies another message of this type, if there is one. Serializes it first: setting this
-      // field may clear another one of the same oneof.
+      // Copies another message of this type, if there is one. Serializes the other message first,
+      // because setting this field may clear another field of the same oneof.
       std::string bytes;
       for (const Message* other : all) {
         if (other->GetDescriptor() == field->message_type() && random->OneIn(3)) {
@@ -350,7 +350,7 @@ void MutateGraph(MutationRandom* random, GraphDef* graph) {
       }
       return;
     case 10:
-      // Copies the whole attribute, such as "T", from one node to another, to keep graphs
+      // Copies whole attributes, such as "T", from one node to another, so that graphs stay
       // consistent.
       for (const auto& [name, value] : other->attr()) {
         if (node->attr().contains(name)) (*node->mutable_attr())[name] = value;
@@ -362,7 +362,7 @@ void MutateGraph(MutationRandom* random, GraphDef* graph) {
 }
 
 void MutateWords(MutationRandom* random, absl::string_view vocabulary, std::string* text) {
-  // Tokens: runs of letters and digits, and any other character, including white space.
+  // Tokens are runs of letters and digits, and single other characters, including white space.
   std::vector<std::string> words;
   bool in_word = false;
   for (const char c : *text) {

@@ -115,7 +115,7 @@ std::string ReductionCase::DebugString() const {
 
 std::vector<ReductionCase> ReductionLayouts() {
   return {
-      // All dimensions, in one block and in several.
+      // Reduces all dimensions, in one block and in several.
       {{1}, {0}},
       {{63}, {0}},
       {{64}, {0}},
@@ -134,7 +134,7 @@ std::vector<ReductionCase> ReductionLayouts() {
       {{700, 32}, {1}},
       {{700, 33}, {1}},
       {{3, 600, 5}, {0, 2}},
-      // Columns: narrow, wide, and wider than a tile; few rows and many.
+      // Reduces columns: narrow, wide, and wider than a tile; with few rows and with many.
       {{7, 5}, {0}},
       {{100003, 2}, {0}},
       {{50001, 3}, {0}},
@@ -146,7 +146,7 @@ std::vector<ReductionCase> ReductionLayouts() {
       {{300, 511}, {0}},
       {{300, 513}, {0}},
       {{3, 60001}, {0}},
-      // Both, as in batch normalization, and other patterns.
+      // Reduces both, like batch normalization, and in other patterns.
       {{8, 7, 6, 5}, {0, 1, 2}},
       {{16, 3, 51, 49}, {0, 2, 3}},
       {{300, 5, 2}, {0, 2}},

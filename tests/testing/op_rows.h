@@ -2,11 +2,16 @@
 //
 //   Tile | Tmultiples=DT_INT32 | float[2,2]; int32[2]={1, 2}
 //
-// Attributes are "name=value; ..." in protobuf text format, without those inferred from the inputs.
-// Inputs are "type[shape]=value" for equal elements, "type[shape]={value, ...}", or "type[shape]"
-// for elements 0.1, 0.2, ... (0, 1, ... for integers). Complex numbers are "real:imaginary".
-// Strings may be in quotes, with the escapes of C; there separators are escapes: 54 is ',' in
-// octal.
+// Attributes are "name=value; ..." in protobuf text format. Attributes that follow from the inputs
+// are left out. Inputs are "type[shape]=value" for equal elements, "type[shape]={value, ...}", or
+// "type[shape]" for the elements 0.1, 0.2, ... (0, 1, ... for integers). Complex numbers are
+// "real:imaginary". Strings may be in quotes, with the escapes of C. In quotes, separators must be
+// escaped: \54 is ',' in octal. "list:" before a tensor stands for the list of its rows, "lists:"
+// for a vector of such lists, one for each row. "table:keys/values" stands for a hash table with
+// these entries, which is not initialized if there are none; "mutable:keys/values" for a mutable
+// table. "optional:" before a tensor stands for an optional value that holds it, and "ragged:" for
+// variants that hold its rows. An input that is a variable has the given value; a TensorArray has
+// its rows as elements, and a stack has it as its element.
 #ifndef GRADFLOW_TESTS_TESTING_OP_ROWS_H_
 #define GRADFLOW_TESTS_TESTING_OP_ROWS_H_
 
@@ -29,12 +34,12 @@ std::vector<Tensor> ParseTensors(const std::string& text);
 // The properties of inputs that shape inference knows.
 enum class Knowledge { kValues, kRanks, kNothing };
 
-// Sets the attributes of a row on *node, as text and as inferred from the inputs.
+// Sets the attributes of a row on *node: the given ones, and the ones inferred from the inputs.
 void SetRowAttrs(const std::string& op, const std::string& attrs, const std::vector<Tensor>& inputs,
                  NodeDef* node);
 
-// Adds a node `name` of the op and one for each input, `name`/i0, ...: constants, or placeholders
-// whose values are added to *feeds.
+// Adds a node `name` of the op, and a node `name`/i0, ... for each input. The inputs are constants,
+// or placeholders whose values are added to *feeds.
 void AddOpRow(const std::string& name, const std::string& op, const std::string& attrs,
               const std::vector<Tensor>& inputs, Knowledge knowledge, GraphDef* graph,
               std::vector<std::pair<std::string, Tensor>>* feeds);

@@ -1,4 +1,4 @@
-// Tests of the matchers for statuses: what they accept, and their messages.
+// Tests of the matchers for statuses: accepted values and messages.
 #include "gradflow/testing/status_matchers.h"
 
 #include <gtest/gtest-spi.h>
@@ -21,7 +21,7 @@ const absl::Status& NotFound() {
 absl::StatusOr<int> Three() { return 3; }
 absl::StatusOr<int> NoNumber() { return NotFound(); }
 
-TEST(IsOk, OfStatusAndStatusOr) {
+TEST(IsOk, AcceptsStatusAndStatusOr) {
   EXPECT_THAT(absl::OkStatus(), IsOk());
   EXPECT_THAT(NotFound(), Not(IsOk()));
   EXPECT_THAT(Three(), IsOk());
@@ -34,7 +34,7 @@ TEST(IsOk, OfStatusAndStatusOr) {
                           "  Actual: NOT_FOUND: no node 'x'");
 }
 
-TEST(IsOkAndHolds, AValueOrAMatcher) {
+TEST(IsOkAndHolds, AcceptsAValueOrAMatcher) {
   EXPECT_THAT(Three(), IsOkAndHolds(3));
   EXPECT_THAT(Three(), IsOkAndHolds(Gt(2)));
   EXPECT_THAT(Three(), Not(IsOkAndHolds(4)));

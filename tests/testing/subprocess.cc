@@ -16,7 +16,7 @@ namespace gradflow {
 namespace testing {
 
 ProcessResult RunProcess(const std::vector<std::string>& arguments, const std::string& out_file) {
-  // Files, not pipes: a program could fill a pipe and block.
+  // Uses files instead of pipes, because a program could fill a pipe and block.
   static std::atomic<int> runs = 0;
   const std::string base =
       ::testing::TempDir() + "/process." + std::to_string(getpid()) + "." + std::to_string(runs++);

@@ -1,4 +1,4 @@
-// Runs a program to its end, for tests of command lines.
+// Runs a program until it ends, for tests of command lines.
 #ifndef GRADFLOW_TESTS_TESTING_SUBPROCESS_H_
 #define GRADFLOW_TESTS_TESTING_SUBPROCESS_H_
 
@@ -10,11 +10,12 @@ namespace gradflow {
 namespace testing {
 
 struct ProcessResult {
-  // The exit status; -1 if the process was terminated by a signal.
+  // The exit status, or -1 if a signal terminated the process.
   int exit_code = -1;
   std::string out;
   std::string err;
-  // Processor time, and the largest resident memory. The latter is at least that of this process.
+  // The processor time, and the largest resident memory, which is at least the memory of this
+  // process.
   double cpu_seconds = 0;
   int64_t peak_bytes = 0;
 };

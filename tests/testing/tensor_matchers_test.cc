@@ -1,4 +1,4 @@
-// Tests of the matchers for tensors: what they accept, and their exact messages.
+// Tests of the matchers for tensors: accepted values and exact messages.
 #include "gradflow/testing/tensor_matchers.h"
 
 #include <gtest/gtest-spi.h>
@@ -22,7 +22,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Returns the message of EXPECT_THAT(value, matcher) from "Expected" on; "" if it matches.
+// Returns the message of EXPECT_THAT(value, matcher) from "Expected" on, or "" if it matches.
 template <typename T, typename M>
 std::string Failure(const T& value, const M& matcher) {
   const ::testing::Matcher<const T&> m = ::testing::SafeMatcherCast<const T&>(matcher);
@@ -95,7 +95,7 @@ TEST(TensorEq, ShowsElementsOfEveryKind) {
   EXPECT_THAT(
       Failure(AsTensor<uint64_t>({~uint64_t{0}}), TensorEq(AsTensor<uint64_t>({0}))),
       HasSubstr("\n  [0]: 18446744073709551615, expected 0 (difference 18446744073709551615)"));
-  // Numbers that agree in six digits.
+  // The numbers agree in six digits.
   EXPECT_THAT(Failure(AsTensor<double>({0.1}), TensorEq(AsTensor<double>({0.1 + 0x1p-55}))),
               HasSubstr("\n  [0]: 0.1, expected 0.10000000000000003 (difference 2.77556e-17, 2 "
                         "ulps)"));
@@ -117,7 +117,7 @@ TEST(TensorEq, ComparesResources) {
 TEST(TensorEq, CountsDifferencesOfIntegersExactly) {
   constexpr int64_t min = std::numeric_limits<int64_t>::min();
   constexpr int64_t max = std::numeric_limits<int64_t>::max();
-  // Equal to large + 1 as a double.
+  // As a double, it equals large + 1.
   constexpr int64_t large = int64_t{1} << 53;
   const struct {
     Tensor actual;
@@ -145,7 +145,7 @@ TEST(TensorEq, CountsDifferencesOfIntegersExactly) {
             "[1]: 9223372036854775804, expected 9223372036854775807 (difference 3)");
 }
 
-TEST(TensorEq, TellsZerosApartButNotNans) {
+TEST(TensorEq, DistinguishesZerosButNotNans) {
   EXPECT_THAT(Floats({kNan, kInf}), TensorEq(Floats({-kNan, kInf})));
   EXPECT_THAT(Failure(Floats({-0.0f}), TensorEq(Floats({0}))),
               HasSubstr("\n  [0]: -0, expected 0 (difference 0, 0 ulps)"));
@@ -155,7 +155,7 @@ TEST(TensorEq, TellsZerosApartButNotNans) {
               HasSubstr("\n  [0]: inf, expected -inf"));
 }
 
-TEST(TensorEq, OfAStatusOr) {
+TEST(TensorEq, AcceptsAStatusOr) {
   const absl::StatusOr<Tensor> good = Floats({1});
   EXPECT_THAT(good, TensorEq(Floats({1})));
   const absl::StatusOr<Tensor> bad = absl::NotFoundError("no node 'x'");
@@ -166,7 +166,7 @@ TEST(TensorEq, OfAStatusOr) {
   EXPECT_THAT(several, ElementsAre(TensorEq(Floats({1})), TensorEq(Floats({2}))));
 }
 
-TEST(TensorEq, OfTensorsWithoutElements) {
+TEST(TensorEq, AcceptsTensorsWithoutElements) {
   EXPECT_THAT(Tensor(DT_FLOAT, {0, 3}), TensorEq(Tensor(DT_FLOAT, {0, 3})));
   EXPECT_THAT(Tensor(DT_FLOAT, {0, 3}), Not(TensorEq(Tensor(DT_FLOAT, {3, 0}))));
 }
@@ -190,7 +190,7 @@ TEST(TensorNear, IsRelativeToTheExpectedValue) {
   EXPECT_THAT(Floats({1}), Not(TensorNear(Floats({0}), 0, 1)));
 }
 
-TEST(TensorNear, WantsNansAndInfinitiesToBeTheSame) {
+TEST(TensorNear, RequiresEqualNansAndInfinities) {
   EXPECT_THAT(Floats({kNan, kInf, -kInf}), TensorNear(Floats({kNan, kInf, -kInf}), 1e30, 1));
   EXPECT_THAT(Floats({kNan}), Not(TensorNear(Floats({1}), 1e30, 1)));
   EXPECT_THAT(Floats({1}), Not(TensorNear(Floats({kNan}), 1e30, 1)));
@@ -210,7 +210,7 @@ TEST(TensorNear, HasADefaultForEachType) {
   EXPECT_THAT(AsTensor<complex64>({{1, 2}}), Not(TensorNear(AsTensor<complex64>({{1, 0}}))));
 }
 
-TEST(TensorNear, OfIntegersCountsTheDifference) {
+TEST(TensorNear, UsesTheDifferenceOfIntegers) {
   const int64_t large = int64_t{1} << 60;
   EXPECT_THAT(AsTensor<int64_t>({large + 1}), TensorNear(AsTensor<int64_t>({large}), 1, 0));
   EXPECT_THAT(AsTensor<int64_t>({large + 2}), Not(TensorNear(AsTensor<int64_t>({large}), 1, 0)));
@@ -225,14 +225,14 @@ TEST(TensorWithinUlps, CountsNumbersBetween) {
             "  Actual: Tensor<type: float shape: [2] values: 1 1.0000002>, "
             "1 of 2 elements differs\n"
             "  [1]: 1.0000002, expected 1 (difference 2.38419e-07, 2 ulps)");
-  // Across zero: 0 and -0 are one step.
+  // Across zero, where 0 and -0 are one number.
   const float tiny = std::numeric_limits<float>::denorm_min();
   EXPECT_THAT(Floats({-tiny}), TensorWithinUlps(Floats({tiny}), 2));
   EXPECT_THAT(Floats({-tiny}), Not(TensorWithinUlps(Floats({tiny}), 1)));
   EXPECT_THAT(Floats({-0.0f}), TensorWithinUlps(Floats({0}), 0));
 }
 
-TEST(TensorWithinUlps, OfEveryFloatingTypeAndNoOther) {
+TEST(TensorWithinUlps, SupportsOnlyFloatingTypes) {
   EXPECT_THAT(AsTensor<half>({0x1.004p0f}), TensorWithinUlps(AsTensor<half>({1}), 1));
   EXPECT_THAT(AsTensor<half>({0x1.008p0f}), Not(TensorWithinUlps(AsTensor<half>({1}), 1)));
   EXPECT_THAT(AsTensor<bfloat16>({0x1.02p0f}), TensorWithinUlps(AsTensor<bfloat16>({1}), 1));
@@ -257,7 +257,7 @@ TEST(TensorWithinUlps, AllowsOnlyEqualElementsIfNegative) {
   }
 }
 
-TEST(ShapeIs, OfShapesAndOfAStatusOr) {
+TEST(ShapeIs, AcceptsShapesAndAStatusOr) {
   EXPECT_THAT(TensorShape({2, 3}), ShapeIs("[2,3]"));
   EXPECT_THAT(PartialTensorShape({2, -1}), ShapeIs("[2,?]"));
   const absl::StatusOr<PartialTensorShape> unknown = PartialTensorShape();

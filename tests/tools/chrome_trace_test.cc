@@ -1,4 +1,4 @@
-// Tests of what ChromeTrace makes of given times.
+// Tests of ChromeTrace with given times.
 #include "tools/chrome_trace.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// A run with two threads, given out of order, and nodes "name" [start, end) on a thread.
+// A run with two threads, given out of order. AddNode() adds a node with [start, end) on a thread.
 class ChromeTraceTest : public ::testing::Test {
  protected:
   ChromeTraceTest() {
@@ -35,7 +35,7 @@ class ChromeTraceTest : public ::testing::Test {
     node->set_all_end_rel_micros((end - start) / 1000);
     node->set_all_end_rel_nanos(end - start);
   }
-  // Returns the fields of the event that begins like this.
+  // Returns the fields of the phase event with this name.
   static std::string Phase(const std::string& json, const std::string& name) {
     const size_t begin = json.find("\"name\":\"" + name + "\",\"cat\":\"phase\"");
     return json.substr(begin, json.find('}', begin) - begin);
@@ -54,11 +54,11 @@ TEST_F(ChromeTraceTest, PhasesExtendOverNodesOfTheCaller) {
   AddNode("a", 3, 10'500, 12'500);
   AddNode("b", 7, 18'000, 25'000);
   const std::string json = ChromeTrace(stats_, graph_, {{"run", 10'000, 12'000}});
-  // Over a, which ends later, and not over b, which another thread ran.
+  // The phase is extended over a, which ends later, but not over b, which another thread ran.
   EXPECT_THAT(Phase(json, "run"), AllOf(HasSubstr("\"ts\":0.0,"), HasSubstr("\"dur\":2.5,")));
 }
 
-TEST_F(ChromeTraceTest, PhasesLeaveNodesThatTheyOnlyTouch) {
+TEST_F(ChromeTraceTest, PhasesExcludeNodesThatTheyOnlyTouch) {
   AddNode("before", 3, 8'000, 10'000);
   AddNode("after", 3, 12'000, 14'000);
   const std::string json = ChromeTrace(stats_, graph_, {{"run", 10'000, 12'000}});
@@ -69,24 +69,24 @@ TEST_F(ChromeTraceTest, PhasesEndWhereTheNextBegins) {
   AddNode("a", 3, 11'000, 13'000);
   const std::string json =
       ChromeTrace(stats_, graph_, {{"plan", 10'000, 12'000}, {"run", 12'000, 14'000}});
-  // The node lies in both, and the second takes it.
+  // The node overlaps both phases and belongs to the second.
   EXPECT_THAT(Phase(json, "plan"), HasSubstr("\"dur\":1.0,"));
   EXPECT_THAT(Phase(json, "run"), HasSubstr("\"dur\":3.0,"));
 }
 
-TEST_F(ChromeTraceTest, PhasesOfNoThreadAreInTheFirstRow) {
+TEST_F(ChromeTraceTest, PhasesWithoutAThreadAreInTheFirstRow) {
   EXPECT_THAT(Phase(ChromeTrace(StepStats(), graph_, {{"run", 10'000, 12'000}}), "run"),
               HasSubstr("\"pid\":1,\"tid\":0,\"ts\":0.0,\"dur\":2.0,"));
 }
 
-TEST_F(ChromeTraceTest, HasThisText) {
+TEST_F(ChromeTraceTest, HasTheExpectedText) {
   AddNode("a", 7, 1'002'000, 1'004'500);
   AddNode("b", 3, 1'004'500, 1'006'001);
   AddNode("late", 3, 1'000'900, 1'001'000);
   AddNode("empty", 3, 1'004'500, 1'004'500);
   NodeExecStats* const a = stats_.mutable_dev_stats(0)->mutable_node_stats(0);
   a->set_scheduled_nanos(1'001'250);
-  // Clocks of threads may differ: a node that was scheduled after it began.
+  // The clocks of threads may differ, so a node may be scheduled after its start.
   stats_.mutable_dev_stats(0)->mutable_node_stats(2)->set_scheduled_nanos(1'001'150);
   a->add_memory()->set_total_bytes(64);
   a->add_memory()->set_total_bytes(8);
@@ -102,7 +102,8 @@ TEST_F(ChromeTraceTest, HasThisText) {
     for (const std::string& input : inputs) node->add_input(input);
   };
   add_def("a", {});
-  // One that ends later, one that did not run, a control input, and no tensor.
+  // The inputs are: a node that ends later, a node that did not run, a control input, and an
+  // unknown tensor.
   add_def("b", {"a:1", "late", "empty", "x", "^a", "?"});
   add_def("late", {"b"});
   EXPECT_EQ(ChromeTrace(stats_, graph_, {{"plan", 1'000'000, 1'001'500}}),

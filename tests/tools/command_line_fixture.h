@@ -23,7 +23,7 @@ class CommandLineFixture : public FolderFixture {
     return RunProcess(arguments);
   }
 
-  // Expects exit status 1 and only one line "CODE: text".
+  // Expects exit status 1 and a single line "CODE: text".
   static void ExpectFailure(const ProcessResult& result, const std::string& code,
                             const ::testing::Matcher<std::string>& text) {
     EXPECT_EQ(result.exit_code, 1) << result.err;

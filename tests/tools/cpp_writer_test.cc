@@ -1,4 +1,4 @@
-// Tests of the text of the programs that `gradflow convert GRAPH OUT.cc` writes. tests/programs
+// Tests of the text of programs that `gradflow convert GRAPH OUT.cc` writes. tests/programs
 // compiles such programs and runs their graphs.
 #include "tools/edit/cpp_writer.h"
 
@@ -55,7 +55,7 @@ struct CppCase {
   std::string statements;
 };
 
-TEST(CppProgram, HasNothingButTheFrameForAnEmptyGraph) {
+TEST(CppProgram, HasOnlyTheFrameForAnEmptyGraph) {
   EXPECT_EQ(Program(GraphDef()), R"(// Builds the graph 'g'. Made by gradflow.
 #include <iostream>
 #include <string>
@@ -88,7 +88,7 @@ int main(int argc, char** argv) {
 )");
 }
 
-TEST(CppProgram, HasAHelperForEachKindOfNodeThatNeedsOne) {
+TEST(CppProgram, HasHelpersForTheNodesThatNeedThem) {
   const std::string program = Program(ParsedGraph(
       absl::StrCat(PlaceholderNode("x"), ConstNode("DT_HALF", "tensor_shape { } half_val: 15360"),
                    "node { name: 'y' op: 'Relu' input: 'x'", kFloatAttr,
@@ -154,7 +154,7 @@ absl::Status BuildGraph(const gradflow::Scope& root) {
       ops::Placeholder(root.WithOpName("x"), DT_FLOAT);
   Constant(root.WithOpName("c"), DT_HALF, TensorShape({}),
             std::string("\000\074", 2));
-  OpRecorder(root.WithOpName("y"), "Relu")
+  OpBuilder(root.WithOpName("y"), "Relu")
           .Input(x)
           .Attr("T", Parse<AttrValue>(std::string("\060\001", 2)))  // DT_FLOAT
           .Attr("_m", Parse<AttrValue>(std::string("\022\001\172", 3)))  // "z"
@@ -189,21 +189,20 @@ TEST(CppProgram, WritesNumbersOfConstantsAsLiterals) {
       {ConstNode("DT_UINT8", two + "int_val: [1, 255]"),
        "Constant" + name + ", DT_UINT8, TensorShape({2}),\n            " +
            R"(std::string("\001\377", 2)))"},
-      // Empty ones, and strings.
-      {ConstNode("DT_FLOAT", "tensor_shape { dim { size: 0 } }"),
-       "OpRecorder" + name + R"(, "Const")
+      // Empty constants, and strings.
+      {ConstNode("DT_FLOAT", "tensor_shape { dim { size: 0 } }"), "OpBuilder" + name + R"(, "Const")
           .Attr("dtype", Parse<AttrValue>(std::string("\060\001", 2)))  // DT_FLOAT
           .Attr("value", Parse<AttrValue>(std::string("\102\006\010\001\022\002\022\000", 8)))  // Tensor<type: float shape: [0] values:>
           .Finish())"},
-      {ConstNode("DT_STRING", "string_val: 'a'"), "OpRecorder" + name + R"(, "Const")
+      {ConstNode("DT_STRING", "string_val: 'a'"), "OpBuilder" + name + R"(, "Const")
           .Attr("dtype", Parse<AttrValue>(std::string("\060\007", 2)))  // DT_STRING
           .Attr("value", Parse<AttrValue>(std::string("\102\005\010\007\102\001\141", 7)))  // Tensor<type: string shape: [] values: "a">
           .Finish())"},
-      // An attribute that the op does not define.
+      // The op does not define the attribute.
       {absl::StrCat("node { name: 'c' op: 'Const' attr { key: 'dtype' value { type: DT_BOOL } } ",
                     "attr { key: 'value' value { tensor { dtype: DT_BOOL bool_val: true } } } ",
                     "attr { key: '_n' value { i: 1 } } }"),
-       "OpRecorder" + name + R"(, "Const")
+       "OpBuilder" + name + R"(, "Const")
           .Attr("_n", Parse<AttrValue>(std::string("\030\001", 2)))  // 1
           .Attr("dtype", Parse<AttrValue>(std::string("\060\012", 2)))  // DT_BOOL
           .Attr("value", Parse<AttrValue>(std::string("\102\005\010\012\132\001\001", 7)))  // Tensor<type: bool shape: [] values: 1>
@@ -214,7 +213,7 @@ TEST(CppProgram, WritesNumbersOfConstantsAsLiterals) {
   }
 }
 
-// Nine numbers of eight digits have a line of 88 columns. Literals of bytes have 64 bytes.
+// Nine numbers of eight digits take a line of 88 columns. A literal has at most 64 bytes.
 TEST(CppProgram, BreaksLongConstantsIntoLines) {
   std::string numbers;
   std::string line;
@@ -250,14 +249,14 @@ TEST(CppProgram, WritesMoreThanAThousandNumbersAsAMessage) {
         "DT_BOOL", absl::StrCat("tensor_shape { dim { size: ", size, " } } bool_val: true")));
   };
   EXPECT_THAT(repeated(1000), HasSubstr("std::initializer_list<bool>{true, true"));
-  EXPECT_THAT(repeated(1001), HasSubstr("OpRecorder(root.WithOpName(\"c\"), \"Const\")"));
+  EXPECT_THAT(repeated(1001), HasSubstr("OpBuilder(root.WithOpName(\"c\"), \"Const\")"));
 }
 
 TEST(CppProgram, NamesOutputsAndOperations) {
   const std::string x = PlaceholderNode("x");
   const std::string axis = ConstNode("DT_INT32", "int_val: 1", "axis");
   const std::string unknown = " attr { key: '_m' value { i: 1 } } }\n";
-  // Each kind of producer, its outputs, and the control dependencies on it.
+  // Each kind of producer, with its outputs and the control dependencies on it.
   EXPECT_EQ(
       Statements(absl::StrCat(
           x, axis, "node { name: 'parts' op: 'Split' input: 'axis' input: 'x' ",
@@ -280,7 +279,7 @@ TEST(CppProgram, NamesOutputsAndOperations) {
   const auto top =
       ops::TopKV2(root.WithOpName("top").WithDevice("/cpu:0"), parts.output[1], axis);
   const Operation r =
-      OpRecorder(root.WithOpName("r"), "TopKV2")
+      OpBuilder(root.WithOpName("r"), "TopKV2")
           .Input(x)
           .Input(top.indices)
           .Attr("T", Parse<AttrValue>(std::string("\060\001", 2)))  // DT_FLOAT
@@ -293,7 +292,7 @@ TEST(CppProgram, NamesOutputsAndOperations) {
           InputList(OutputList{parts.output[0], parts.output[2], top.values, Output(r, 0), x.output}));
   ops::Identity(root.WithOpName("i").WithControlDependencies({axis.op(), top.operation, r}),
           Output(r, 1));
-  OpRecorder(root.WithOpName("p"), "Print")
+  OpBuilder(root.WithOpName("p"), "Print")
           .Input(x)
           .Input(InputList(OutputList{}))
           .Attr("T", Parse<AttrValue>(std::string("\060\001", 2)))  // DT_FLOAT
@@ -305,7 +304,7 @@ TEST(CppProgram, NamesOutputsAndOperations) {
 )");
 }
 
-TEST(CppProgram, SetsTheAttributesThatAreNotDefaults) {
+TEST(CppProgram, SetsAttributesThatDifferFromDefaults) {
   const auto attrs = [](const std::string& text) {
     const std::string all = Statements(PlaceholderNode("x") + text);
     return all.substr(all.find(";\n") + 2);
@@ -323,10 +322,10 @@ TEST(CppProgram, SetsTheAttributesThatAreNotDefaults) {
   };
   const std::string head = "  ops::CheckNumerics(root.WithOpName(\"k\"), x, ";
   EXPECT_EQ(checked("a?b"), head + "\"a?b\");\n");
-  // Two question marks may begin a trigraph, and strings with zeros have no literal.
+  // Two question marks may begin a trigraph. Strings with zero bytes cannot be literals.
   EXPECT_EQ(checked("a?\\?"), head + "\"a\\?\\?\");\n");
   EXPECT_EQ(checked("::gradflow::"), head + "\"::gradflow::\");\n");
-  EXPECT_THAT(checked("a\\0b"), HasSubstr("OpRecorder(root.WithOpName(\"k\")"));
+  EXPECT_THAT(checked("a\\0b"), HasSubstr("OpBuilder(root.WithOpName(\"k\")"));
   const auto squeezed = [&](const std::string& dims) {
     return attrs(absl::StrCat("node { name: 's' op: 'Squeeze' input: 'x'", kFloatAttr,
                               " attr { key: 'squeeze_dims' value { list { i: ", dims, " } } } }"));
@@ -336,10 +335,10 @@ TEST(CppProgram, SetsTheAttributesThatAreNotDefaults) {
             "\n");
 }
 
-// A call of 91 columns behind its indent has one line.
+// A call of 91 columns after its indent fits on a line.
 TEST(CppProgram, BreaksLongCallsIntoArguments) {
   const auto call = [](int columns) {
-    // Two nodes: x, and one whose name fills the line.
+    // Two nodes: x, and a node whose name fills the line.
     const size_t rest = std::string("ops::Neg(root.WithOpName(\"\"), x").size();
     const std::string name(columns - rest, 'n');
     const std::string all = Statements(absl::StrCat(PlaceholderNode("x"), "node { name: '", name,
@@ -385,7 +384,7 @@ TEST(CppProgram, GivesVariablesUniqueNames) {
                                     list + "}));\n"));
 }
 
-TEST(CppProgram, RefusesWhatProgramsCannotHave) {
+TEST(CppProgram, RefusesGraphsThatProgramsCannotContain) {
   const auto error = [](const GraphDef& graph) {
     return CppProgram(graph, "g", GraphLimits()).status();
   };
@@ -397,7 +396,7 @@ TEST(CppProgram, RefusesWhatProgramsCannotHave) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("'^none'")));
 }
 
-// A string of a function may end a raw string literal, whose delimiter has at most 16 characters.
+// A string in a function may end a raw string literal. A delimiter has at most 16 characters.
 TEST(CppProgram, ChoosesADelimiterThatFunctionsDoNotHave) {
   GraphDef graph;
   const auto add_string = [&](int underscores) {
@@ -416,12 +415,12 @@ TEST(CppProgram, ChoosesADelimiterThatFunctionsDoNotHave) {
                        "the functions have strings that end each raw string literal"));
 }
 
-// The bytes of a constant of 16 MiB have 64 MiB as text.
+// The text of a constant is four times as long as its bytes.
 TEST(CppProgram, HasLimitedSize) {
   GraphDef graph = ParsedGraph(ConstNode("DT_UINT8", ""));
   TensorProto& tensor = *(*graph.mutable_node(0)->mutable_attr())["value"].mutable_tensor();
   const auto resize = [&](int64_t message) {
-    // The size of the message is that of the content and of 16 bytes more.
+    // The message is 16 bytes larger than the content.
     const int64_t size = message - 16;
     tensor.mutable_tensor_shape()->Clear();
     tensor.mutable_tensor_shape()->add_dim()->set_size(size);

@@ -1,4 +1,4 @@
-// Tests of the answers of `gradflow edit` to its page, word for word, and at the edges of limits.
+// Tests of the answers of `gradflow edit` to its page, word for word, and at the limits.
 #include "tools/edit/edit_api.h"
 
 #include <gmock/gmock.h>
@@ -14,9 +14,13 @@
 #include "absl/strings/str_cat.h"
 #include "gradflow/graph/export.h"
 #include "gradflow/graph/import.h"
+#include "gradflow/io/checkpoint.h"
 #include "gradflow/io/image_codecs.h"
 #include "gradflow/proto/graph.pb.h"
+#include "gradflow/saved_model/reader.h"
 #include "gradflow/testing/status_matchers.h"
+#include "gradflow/testing/tensors.h"
+#include "tests/saved_model/model_fixture.h"
 #include "tests/testing/folder_fixture.h"
 #include "tests/testing/subprocess.h"
 #include "tools/json.h"
@@ -24,8 +28,11 @@
 namespace gradflow::tools {
 namespace {
 
+using ::gradflow::testing::AsScalar;
+using ::gradflow::testing::AsTensor;
 using ::gradflow::testing::IsOk;
 using ::gradflow::testing::ReadFile;
+using ::gradflow::testing::ScaleModelText;
 using ::gradflow::testing::StatusIs;
 using ::gradflow::testing::WriteFile;
 using ::testing::AllOf;
@@ -42,7 +49,7 @@ class EditApiTest : public ::gradflow::testing::FolderFixture {
     EXPECT_THAT(api.status(), IsOk());
     return api.ok() ? *std::move(api) : nullptr;
   }
-  // Returns the answer, or the error, to a call about nodes in text format.
+  // Returns the answer or the error of a call with nodes in text format.
   static std::string Answer(EditApi& api, const std::string& call,
                             const std::vector<std::string>& nodes, const std::string& more = "") {
     std::string items;
@@ -99,7 +106,7 @@ null],"problems":[[2,"input 0 is not connected"],
 [4,"its inputs form a cycle, or depend on one"],
 [5,"its inputs form a cycle, or depend on one"],
 [6,"its inputs form a cycle, or depend on one"]],"notes":[]})");
-  // Only the first 64 outputs of a node have their types listed.
+  // Types are listed for the first 64 outputs of a node.
   const auto count = [](const std::string& text) {
     size_t count = 0;
     for (size_t at = text.find("\"float\""); at != text.npos; at = text.find("\"float\"", at + 1)) {
@@ -116,7 +123,7 @@ TEST_F(EditApiTest, NotesProblemsOfGraphsAndFunctions) {
   EXPECT_EQ(Answer(*Open("g.pbtxt"), "check", {"name: 'n' op: 'NoOp'"}),
             "{\"types\":[null],\"problems\":[],\"notes\":[\"the graph needs a reader of "
             "version 1000000, but gradflow reads up to version 2200\"]}");
-  // Problems of the graph and of functions are shown up to 64.
+  // At most 64 problems of the graph and of functions are shown.
   std::string functions = "library {\n";
   for (int f = 0; f < 65; ++f) {
     absl::StrAppend(&functions, "function { signature { name: 'f", f,
@@ -133,7 +140,7 @@ TEST_F(EditApiTest, NotesProblemsOfGraphsAndFunctions) {
               EndsWith("],\"problems\":[],\"notes\":[" + notes + "]}"));
 }
 
-TEST_F(EditApiTest, PagesHaveAllOfTheFile) {
+TEST_F(EditApiTest, PagesContainTheWholeFile) {
   WriteFile(File("g.pbtxt"), R"(
     node { name: "x" op: "Odd" } node { name: "y" op: "Odd" input: "x" input: "^x" device: "d" }
     library { function { signature { name: "f" } node_def { name: "n" op: "Odd" } }
@@ -143,7 +150,7 @@ TEST_F(EditApiTest, PagesHaveAllOfTheFile) {
   const std::string data = *api->PageData(true);
   EXPECT_THAT(data, AllOf(HasSubstr("\"title\":\"g.pbtxt\","),
                           HasSubstr("\"edit\":{\"server\":true,\"base\":0,\"page\":1,"
-                                    "\"file\":\"g.pbtxt\",\"ops\":[{\"n\":\"Abs\",\"k\":1,"),
+                                    "\"file\":\"g.pbtxt\",\"ops\":[{\"n\":\"Abort\",\"k\":1,"),
                           HasSubstr(",\n{\"n\":\"f\",\"k\":2,\"s\":\"\",\"d\":\"\",\"i\":[],"
                                     "\"o\":[],\"a\":[],\"f\":0}],\"nodes\":[")));
   const std::string nodes = data.substr(data.rfind("],\"nodes\":["));
@@ -156,7 +163,7 @@ TEST_F(EditApiTest, PagesHaveAllOfTheFile) {
             R"("library":"gradient {\n  function_name: \"f\"\n}\n",)"
             R"("rest":"versions {\n  producer: 27\n}\n"}})"
             "\n");
-  // A page without a server has no number.
+  // A page without a server has no page number.
   EXPECT_THAT(
       *api->PageData(false),
       AllOf(HasSubstr("\"edit\":{\"server\":false,\"base\":0,\"page\":0,"), HasSubstr(nodes)));
@@ -166,8 +173,8 @@ TEST_F(EditApiTest, PagesHaveAllOfTheFile) {
 }
 
 TEST_F(EditApiTest, KeepsHostileTextAsText) {
-  // Control characters, quotes and markup. The text of a graph is UTF-8; the name of a file, and
-  // the bytes of an attribute, need not be.
+  // Control characters, quotes and markup. The text of a graph is UTF-8, but file names and
+  // attribute bytes need not be.
   const std::string file = "\xff\"<b>.pbtxt";
   WriteFile(File(file), R"(
     node { name: "</script>\"\001\n" op: "Odd\"" input: "\"\177" device: "\""
@@ -193,7 +200,8 @@ TEST_F(EditApiTest, KeepsHostileTextAsText) {
   EXPECT_EQ(ErrorJson("\xff\"\n"), "{\"error\":\"\ufffd\\\"\\n\"}");
 }
 
-// The page without a server has the attributes that another one asks the server to keep.
+// A page with a server leaves large attributes to the server. A page without a server contains
+// them.
 TEST_F(EditApiTest, PagesWithoutAServerHaveLargeAttributes) {
   for (const int size : {4093, 4094}) {
     WriteFile(File("g.pbtxt"),
@@ -209,13 +217,13 @@ TEST_F(EditApiTest, PagesWithoutAServerHaveLargeAttributes) {
   }
 }
 
-TEST_F(EditApiTest, ReportsWhatARunComputes) {
+TEST_F(EditApiTest, ReportsTheOutputsOfARun) {
   const std::vector<std::string> nodes = {kSource, UnpackNode("p", "x", 2),
                                           FloatNode("y", "Neg", {"p:1"}),
                                           FloatNode("z", "Neg", {""})};
   const auto outputs = [&](const std::string& more) {
     const std::string answer = Answer("run", nodes, more);
-    // "n" and "o" of each output, with its first values.
+    // Lists "n" and "o" of each output, with its first values.
     std::string list;
     for (size_t at = answer.find("{\"n\":"); at != answer.npos;
          at = answer.find("{\"n\":", at + 1)) {
@@ -231,7 +239,7 @@ TEST_F(EditApiTest, ReportsWhatARunComputes) {
             "{\"n\":0,\"o\":0 \"2 3\"\n");
   EXPECT_EQ(outputs(feed + R"(,"until":["p"])"),
             "{\"n\":1,\"o\":0 \"2\"\n{\"n\":1,\"o\":1 \"3\"\n{\"n\":0,\"o\":0 \"2 3\"\n");
-  // Fed tensors need nothing else; the fed node itself is not run.
+  // A fed tensor needs no other nodes, and the node that it replaces does not run.
   EXPECT_EQ(outputs(",\"feeds\":[" + FeedOf("p:1", "", "7") + R"(],"until":["y"])"),
             "{\"n\":2,\"o\":0 \"-7\"\n{\"n\":1,\"o\":1 \"7\"\n");
   EXPECT_EQ(outputs(feed + R"(,"until":["x"])"), "{\"n\":0,\"o\":0 \"2 3\"\n");
@@ -252,6 +260,49 @@ TEST_F(EditApiTest, ReportsWhatARunComputes) {
             "INVALID_ARGUMENT: expected \"until\", a list of texts");
 }
 
+TEST_F(EditApiTest, EditsTheGraphOfASavedModel) {
+  ASSERT_THAT(WriteCheckpoint(File("variables/variables"), {{"w_key", AsTensor<float>({2, 3}), ""},
+                                                            {"v_key", AsScalar<float>(10), ""}}),
+              IsOk());
+  WriteFile(File("saved_model.pbtxt"), ScaleModelText());
+  EditOptions options;
+  options.model = folder();
+  const std::unique_ptr<EditApi> api = Open("saved_model.pbtxt", options);
+  EXPECT_THAT(*api->PageData(true), HasSubstr("\"file\":\"saved_model.pbtxt\""));
+  EXPECT_THAT(*api->PageData(false), HasSubstr("\"file\":\"graph.pbtxt\""));
+  // Runs restore the variables.
+  const auto call = [&](const std::string& name, const std::string& nodes,
+                        const std::string& more) {
+    const auto answer =
+        api->Call(name, absl::StrCat(R"({"base":0,"nodes":[)", nodes, "]", more, "}"));
+    return answer.ok() ? *answer : answer.status().ToString();
+  };
+  const std::string feed = ",\"feeds\":[" + FeedOf("n", "", "1") + "]";
+  EXPECT_THAT(call("run", "0,1,2,3,4,5,6,7,8,9", feed + R"(,"until":["z"])"),
+              HasSubstr("\"first\":\"11\""));
+  // Saving under another name makes a GraphDef, without node 7.
+  const std::string kept = "0,1,2,3,4,5,6,8,9";
+  EXPECT_THAT(call("save", kept, R"(,"file":"graph.pb")"), HasSubstr("\"file\":\"graph.pb\""));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const GraphDef graph, ReadGraphDef(File("graph.pb")));
+  EXPECT_EQ(graph.node_size(), 9);
+  EXPECT_THAT(call("save", kept, R"(,"file":"saved_model.pbtxt")"), HasSubstr("saved_model.pbtxt"));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const SavedModel model, ReadSavedModel(folder()));
+  ASSERT_EQ(model.meta_graphs_size(), 1);
+  EXPECT_EQ(model.meta_graphs(0).graph_def().node_size(), 9);
+  EXPECT_EQ(model.meta_graphs(0).graph_def().library().function_size(), 3);
+  EXPECT_EQ(model.meta_graphs(0).signature_def_size(), 3);
+}
+
+TEST_F(EditApiTest, UnknownTagsAreErrors) {
+  WriteFile(File("saved_model.pbtxt"), ScaleModelText());
+  EditOptions options;
+  options.path = File("saved_model.pbtxt");
+  options.model = folder();
+  options.tag = "gpu";
+  EXPECT_THAT(EditApi::Make(options).status(),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("it has {'serve'}")));
+}
+
 TEST_F(EditApiTest, ShowsTheFirst200BytesOfNames) {
   for (const int size : {200, 201}) {
     const std::string name(size, 'n');
@@ -268,7 +319,7 @@ TEST_F(EditApiTest, ShowsTheFirst200BytesOfNames) {
     WriteFile(File("f.pbtxt"), absl::StrCat("library { function { signature { name: '", name,
                                             "' attr { name: 'T' type: 'type' } } } }"));
     EXPECT_THAT(Answer(*Open("f.pbtxt"), "run", {}, ",\"function\":0"),
-                HasSubstr("the types of function " + shown + " are"));
+                HasSubstr("the types of function " + shown + " come"));
   }
 }
 
@@ -278,7 +329,7 @@ TEST_F(EditApiTest, RunsOfWideNodesReportSixtyFourOutputs) {
         "run", {kSource, UnpackNode("p", "x", size)},
         absl::StrCat(",\"until\":[\"p\"],\"feeds\":[", FeedOf("x", absl::StrCat(size), "1"), "]"));
     EXPECT_THAT(answer, HasSubstr("{\"n\":1,\"o\":63,"));
-    // Others are those that the run computes besides.
+    // Further outputs are only those that the run computes anyway.
     EXPECT_EQ(answer.find("{\"n\":1,\"o\":64,") != std::string::npos, size == 65);
   }
 }
@@ -316,7 +367,7 @@ TEST_F(EditApiTest, FeedsHaveLimits) {
   EXPECT_THAT(error(FeedOf("x", "0", "5")), HasSubstr("\"s\":[0],"));
 }
 
-// All feeds together have at most the limit.
+// The limit applies to all feeds together.
 TEST_F(EditApiTest, FeedsFitIntoTheMemory) {
   EditOptions options;
   options.memory_limit = 8'000;
@@ -337,7 +388,7 @@ TEST_F(EditApiTest, FeedsFitIntoTheMemory) {
   EXPECT_EQ(answer(2001, 1), error);
 }
 
-TEST_F(EditApiTest, DifferentiatesByEachTensor) {
+TEST_F(EditApiTest, DifferentiatesWithRespectToEachTensor) {
   const std::string answer = Answer(
       "gradients", {kSource, kInts, FloatNode("y", "Neg", {"x"}), FloatNode("z", "Neg", {"y"})},
       R"(,"of":"z","wrt":["x","i","y"])");
@@ -382,7 +433,7 @@ TEST_F(EditApiTest, MakesConstantsOfImages) {
               HasSubstr("channels is -1, expected 0, 1, 3 or 4"));
   EXPECT_THAT(image(1, 1, "\"type\":\"bool\""),
               HasSubstr("an image has numbers, but the tensor is bool"));
-  // A constant of 1 MiB, and one of more.
+  // The first constant has 1 MiB, the second more.
   EXPECT_THAT(image(1024, 1024, uint8), HasSubstr("{\"value\":"));
   EXPECT_EQ(image(1024, 1025, uint8),
             "INVALID_ARGUMENT: the image has 1049600 bytes as uint8 [1024,1025,1], but a constant "
@@ -402,14 +453,14 @@ TEST_F(EditApiTest, AnswersWithTheNameAndTheSizeOfTheFile) {
   }
   EXPECT_EQ(Answer(*api, "save", {}, R"(,"file":"a.pb","page":999999999999999)").substr(0, 9),
             "{\"file\":\"");
-  // The file is loaded with what another program has made of it.
+  // Another program has changed the file since the page was loaded.
   WriteFile(File("new.pbtxt"), "node { name: 'theirs' }");
   EXPECT_THAT(Answer(*api, "save", {}, R"(,"file":"new.pbtxt")"),
               HasSubstr("FAILED_PRECONDITION: 'new.pbtxt' has changed since the page was loaded; "
                         "save again to overwrite it, or under another name"));
 }
 
-TEST_F(EditApiTest, RefusesNumbersOfNoPage) {
+TEST_F(EditApiTest, RefusesUnknownPageNumbers) {
   const std::unique_ptr<EditApi> api = Open("");
   for (const char* base : {"1e15", "-0.5", "0.5"}) {
     EXPECT_THAT(
@@ -422,8 +473,8 @@ TEST_F(EditApiTest, RefusesNumbersOfNoPage) {
                        "then load the page again"));
 }
 
-// The 8 newest contents of the file are known.
-TEST_F(EditApiTest, KnowsTheNewestContents) {
+// The server remembers the 8 newest contents of the file.
+TEST_F(EditApiTest, RemembersTheNewestContents) {
   WriteFile(File("g.pbtxt"), "node { name: 'n0' }");
   const std::unique_ptr<EditApi> api = Open("g.pbtxt");
   for (int i = 1; i < 9; ++i) {
@@ -438,7 +489,7 @@ TEST_F(EditApiTest, KnowsTheNewestContents) {
   EXPECT_THAT(api->Call("check", "{\"nodes\":[0],\"base\":1}"), IsOk());
 }
 
-TEST_F(EditApiTest, ATimeLimitThatIsOverEndsEachCall) {
+TEST_F(EditApiTest, ExpiredTimeLimitEndsEachCall) {
   EditOptions options;
   options.timeout_seconds = 1e-9;
   const std::vector<std::string> nodes = {kSource, FloatNode("y", "Neg", {"x"})};
@@ -473,10 +524,10 @@ TEST_F(EditApiTest, ChecksAndRefusesFunctionsOfOtherTypes) {
 null,
 [],
 null,
-null],"problems":[[0,"the op is a function of the graph, which gradflow cannot call"],
-[4,"the op is a function of the graph, which gradflow cannot call"]],"notes":[]})");
+null],"problems":[[0,"node 'call' (typed): expected 1 input (a), but found 0"],
+[4,"node 'call' (any): attribute T (type) is missing"]],"notes":[]})");
   EXPECT_EQ(Answer(*api, "run", {}, R"(,"function":1)"),
-            "UNIMPLEMENTED: the types of function 'any' are those of its calls");
+            "UNIMPLEMENTED: the types of function 'any' come from its calls");
   EXPECT_EQ(Answer(*api, "run", {}, R"(,"function":3)"),
             "INVALID_ARGUMENT: expected \"function\", a number less than 3");
 }

@@ -38,7 +38,7 @@ absl::StatusOr<EditedGraph> Edit(const EditBase& base, const std::string& reques
                                  const GraphLimits& limits = GraphLimits()) {
   return MakeEditedGraph(base, ParseJson(request), limits);
 }
-// Returns the file in place, "(anew)" if it has to be written anew, or "(error)".
+// Returns the file edited in place, "(anew)" if the whole file must be rewritten, or "(error)".
 std::string InPlace(const std::string& bytes, bool is_text, const std::string& request) {
   const absl::StatusOr<EditBase> base = ParseBase(bytes, is_text, GraphLimits());
   EXPECT_THAT(base.status(), IsOk()) << bytes;
@@ -57,7 +57,7 @@ struct EditCase {
 constexpr char kNew[] = R"({"t":"name: \"n\" op: \"Odd\""})";
 constexpr char kNewText[] = "node {\n  name: \"n\"\n  op: \"Odd\"\n}";
 
-TEST(FileInPlace, HasTheNodesWithTheTextBetweenThem) {
+TEST(FileInPlace, KeepsTheTextBetweenNodes) {
   const std::string a = "node { name: 'a' op: 'Odd' }";
   const std::string b = "node { name: 'b' op: 'Odd' }";
   const std::string c = "node { name: 'c' op: 'Odd' }";
@@ -88,8 +88,8 @@ TEST(FileInPlace, HasTheNodesWithTheTextBetweenThem) {
   }
 }
 
-// New nodes follow what a file without nodes has.
-TEST(FileInPlace, EndsNewTextWithALine) {
+// New nodes come after all fields of a file without nodes.
+TEST(FileInPlace, EndsNewTextWithALineBreak) {
   const std::string request = absl::StrCat("{\"nodes\":[", kNew, "]}");
   const std::string two = absl::StrCat("{\"nodes\":[", kNew, ",", kNew, "]}");
   const std::string node = kNewText;
@@ -125,7 +125,7 @@ TEST(FileInPlace, ReadsAllFormsOfText) {
   };
   for (const std::string file : files) {
     EXPECT_EQ(InPlace(file, true, "{\"nodes\":[0,1]}"), file);
-    // Without the second node.
+    // Removes the second node.
     const std::string first = InPlace(file, true, "{\"nodes\":[0]}");
     absl::StatusOr<GraphDef> expected = ParseGraphDefText(file);
     ASSERT_THAT(expected.status(), IsOk());
@@ -136,9 +136,9 @@ TEST(FileInPlace, ReadsAllFormsOfText) {
   }
 }
 
-TEST(FileInPlace, LeavesOtherFormsToBeWrittenAnew) {
+TEST(FileInPlace, RewritesFilesOfOtherForms) {
   const char* const files[] = {
-      // Other fields are between the nodes, or no messages.
+      // Other fields between the nodes, or nodes in a list.
       "node { } versions { } node { }",
       "version: 21 node { } node { }",
       "node [ { }, { } ]",
@@ -146,13 +146,13 @@ TEST(FileInPlace, LeavesOtherFormsToBeWrittenAnew) {
   for (const char* file : files) {
     EXPECT_EQ(InPlace(file, true, "{\"nodes\":[0,1]}"), "(anew)") << file;
   }
-  // Comments that hold unknown fields.
+  // The text has comments with unknown fields.
   const std::string unknown = GraphDefToText(*ParseGraphDef(std::string("\x0a\x03\x7a\x01u")));
   EXPECT_THAT(unknown, HasSubstr("\n#? "));
   EXPECT_EQ(InPlace(unknown, true, "{\"nodes\":[0]}"), "(anew)");
 }
 
-// The tag and the length of a field of bytes.
+// Returns a field of bytes with its tag and its length.
 std::string Field(int number, const std::string& content) {
   return absl::StrCat(std::string(1, static_cast<char>(number << 3 | 2)),
                       std::string(1, static_cast<char>(content.size())), content);
@@ -162,7 +162,7 @@ TEST(FileInPlace, KeepsTheBytesOfBinaryFiles) {
   const std::string a = Field(1, Field(1, "a") + Field(2, "Odd"));
   const std::string b = Field(1, Field(2, "Odd") + Field(1, "b"));
   const std::string n = Field(1, Field(1, "n") + Field(2, "Odd"));
-  // A number, four and eight bytes, a group, and bytes.
+  // A varint, a field of four bytes, a field of eight bytes, a group, and bytes.
   const std::string begin = std::string("\xf8\x01\x05", 3) +
                             "\xfd\x01"
                             "1234";
@@ -187,7 +187,7 @@ TEST(FileInPlace, KeepsTheBytesOfBinaryFiles) {
   }
   EXPECT_EQ(InPlace(begin, false, absl::StrCat("{\"nodes\":[", new_node, "]}")), begin + n);
   EXPECT_EQ(InPlace(a + begin + b, false, "{\"nodes\":[0,1]}"), "(anew)");
-  // The length of a changed function needs two bytes.
+  // The length of the changed function takes two bytes.
   const std::string name(150, 'h');
   const std::string header =
       absl::StrCat(R"({"nodes":[],"functions":[{"f":0,"h":"signature { name: \")", name,
@@ -203,7 +203,7 @@ constexpr char kAddedText[] =
     "  function {\n    signature {\n      name: \"n\"\n    }\n"
     "    node_def {\n      name: \"a\"\n      op: \"Odd\"\n    }\n  }";
 
-TEST(FileInPlace, HasTheFunctionsWithTheTextBetweenThem) {
+TEST(FileInPlace, KeepsTheTextBetweenFunctions) {
   const std::string f = "function { signature { name: 'f' } node_def { name: 'a' op: 'Odd' } }";
   const std::string g = "function : < signature { name: 'g' } >";
   const std::string text = "library { # Two.\n  " + f + "\n  # Of g.\n  " + g + " gradient { } }\n";
@@ -219,7 +219,7 @@ TEST(FileInPlace, HasTheFunctionsWithTheTextBetweenThem) {
                            " gradient { } }\n"},
       {added + ",1",
        "library { # Two.\n" + added_text + "\n  # Of g.\n  " + g + " gradient { } }\n"},
-      // A changed function keeps its braces.
+      // A changed function keeps its kind of brackets.
       {R"(0,{"f":1,"nodes":[{"t":"name: \"b\""}]})",
        "library { # Two.\n  " + f +
            "\n  # Of g.\n  function : < signature { name: 'g' }\n"
@@ -241,7 +241,7 @@ TEST(FileInPlace, HasTheFunctionsWithTheTextBetweenThem) {
   EXPECT_EQ(InPlace(Field(2, Field(15, "u")), false, request), Field(2, Field(15, "u") + binary));
 }
 
-TEST(FileInPlace, LeavesOtherFormsOfLibrariesToBeWrittenAnew) {
+TEST(FileInPlace, RewritesLibrariesOfOtherForms) {
   const std::string functions = R"({"nodes":[],"functions":[1,0]})";
   const char* const files[] = {
       "library { function { } gradient { } function { } }",
@@ -258,7 +258,7 @@ TEST(FileInPlace, LeavesOtherFormsOfLibrariesToBeWrittenAnew) {
 
 // ---- Graphs of requests ----
 
-TEST(MakeEditedGraph, StoresWhereNodesAndFunctionsAreFrom) {
+TEST(MakeEditedGraph, StoresTheOriginOfNodesAndFunctions) {
   const EditBase base = *ParseBase(
       "node { name: 'a' } node { name: 'b' } library { function { node_def { name: 'c' } } "
       "function { } gradient { } } versions { producer: 3 }",
@@ -287,7 +287,7 @@ TEST(MakeEditedGraph, StoresWhereNodesAndFunctionsAreFrom) {
   EXPECT_EQ(other.def.versions().producer(), 3);
 }
 
-TEST(MakeEditedGraph, HasTheLimitsOfGraphs) {
+TEST(MakeEditedGraph, AppliesTheLimitsOfGraphs) {
   const EditBase base = NewBase();
   GraphLimits limits;
   limits.max_nodes = 2;
@@ -310,7 +310,7 @@ TEST(MakeEditedGraph, HasTheLimitsOfGraphs) {
                "the graph has 2 functions, but at most 1 are allowed (max_functions)"));
 }
 
-TEST(MakeEditedGraph, SaysWhereARequestIsWrong) {
+TEST(MakeEditedGraph, ReportsWhereARequestIsInvalid) {
   const EditBase base = *ParseBase(
       "node { name: 'a' } library { function { signature { name: 'f' } } }", true, GraphLimits());
   const std::vector<std::pair<std::string, std::string>> cases = {
@@ -352,11 +352,11 @@ TEST(MakeEditedGraph, SaysWhereARequestIsWrong) {
   }
 }
 
-// Unknown fields and attributes that the page does not have are those of the file.
-TEST(MakeEditedGraph, MergesWhatThePageDoesNotKnow) {
+// Unknown fields, and attributes that the page does not have, come from the file.
+TEST(MakeEditedGraph, MergesFieldsThatThePageDoesNotKnow) {
   const std::string unknown = Field(15, "u");
   const auto named = [&](const std::string& name) { return Field(1, name) + unknown; };
-  // Input 'a', output 'b' and attribute 'c' of a signature.
+  // A signature with input 'a', output 'b' and attribute 'c'.
   const std::string signature =
       named("f") + Field(2, named("a")) + Field(3, named("b")) + Field(4, named("c"));
   const std::string function = Field(1, signature) + unknown;

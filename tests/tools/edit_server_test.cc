@@ -1,4 +1,4 @@
-// Tests of the server of `gradflow edit`: who may call, what a stranger can cost, and how it ends.
+// Tests of the server of `gradflow edit`: access, limits for strangers, and shutdown.
 #include "tools/edit/edit_server.h"
 
 #include <gmock/gmock.h>
@@ -52,7 +52,7 @@ using ::testing::StartsWith;
 constexpr char kKeyHeader[] = "X-Gradflow-Key";
 constexpr char kEmptyGraph[] = "{\"base\":0,\"nodes\":[]}";
 
-// Returns the key in a page.
+// Returns the key that a page contains.
 std::string KeyOf(const std::string& page) {
   const std::string place = ">server:";
   const size_t begin = page.find(place);
@@ -69,7 +69,7 @@ size_t CountFiles(const Folder& folder) {
 
 class EditServerTest : public CommandLineFixture {
  protected:
-  // No test waits for these times.
+  // A time that no test waits for.
   static constexpr double kLong = 100'000;
 
   EditServerTest() {
@@ -94,7 +94,7 @@ class EditServerTest : public CommandLineFixture {
     from_ = absl::StrCat("http://", host_);
     token_ = server_->Url().substr(server_->Url().find('?'));
   }
-  // Starts it and opens the page.
+  // Starts the server and opens the page.
   void StartAndEnter() {
     Start();
     Enter();
@@ -114,27 +114,27 @@ class EditServerTest : public CommandLineFixture {
                    const std::string& body = kEmptyGraph) const {
     return FetchHttp(server_->port(), method, target, fields, body);
   }
-  // Returns the status of a call.
+  // Makes a call and returns its status.
   int Post(HttpFields fields, const std::string& body = kEmptyGraph,
            const char* type = "application/json", const char* target = "/api/check") const {
     fields.emplace_back("Content-Type", type);
     return Fetch("POST", target, fields, body).status;
   }
-  // Returns the fields of the page's own calls.
+  // Returns the header fields of the page's calls.
   HttpFields Own() const { return {{"Origin", from_}, {"Cookie", cookie_}, {kKeyHeader, key_}}; }
   HttpFields OwnJson() const {
     HttpFields fields = Own();
     fields.emplace_back("Content-Type", "application/json");
     return fields;
   }
-  // Returns the bytes of a call of the page.
+  // Returns the bytes of a call from the page.
   std::string CallText(const std::string& body = kEmptyGraph, const HttpFields& more = {},
                        const char* target = "/api/check") const {
     HttpFields fields = OwnJson();
     fields.insert(fields.end(), more.begin(), more.end());
     return HttpRequestText(server_->port(), "POST", target, fields, body);
   }
-  // Sends these bytes on a new connection, and returns all that the server sends.
+  // Sends the bytes on a new connection and returns everything that the server sends.
   std::string Exchange(const std::string& bytes, bool is_end = false) const {
     const HttpConnection connection(server_->port());
     (void)connection.Send(bytes);
@@ -154,7 +154,7 @@ class EditServerTest : public CommandLineFixture {
     EXPECT_THAT(cookie, AllOf(HasSubstr("HttpOnly"), HasSubstr("SameSite=Strict")));
     cookie_ = cookie.substr(0, cookie.find(';'));
   }
-  // Starts a call whose body does not arrive yet. Returns when the server has accepted it.
+  // Starts a call without sending its body. Returns when the server has accepted the call.
   std::unique_ptr<HttpConnection> BeginCall(const std::string& body, const char* target) const {
     auto call = std::make_unique<HttpConnection>(server_->port());
     const std::string text = CallText(body, {{"Expect", "100-continue"}}, target);
@@ -176,9 +176,9 @@ class EditServerTest : public CommandLineFixture {
   std::string key_;
 };
 
-// ---- Who may call ----
+// ---- Access ----
 
-TEST_F(EditServerTest, GivesThePageOnce) {
+TEST_F(EditServerTest, ServesThePageOnce) {
   Start();
   EXPECT_EQ(Get("/").status, 403);
   EXPECT_EQ(Get("/?token=").status, 403);
@@ -187,7 +187,7 @@ TEST_F(EditServerTest, GivesThePageOnce) {
   EXPECT_EQ(Get("/" + token_ + "&token=").status, 403);
   EXPECT_EQ(Get("/" + token_ + "&" + token_.substr(1)).status, 403);
   Enter();
-  // The token is used.
+  // The token has already been used.
   const HttpAnswer again = Get("/" + token_);
   EXPECT_EQ(again.status, 403);
   EXPECT_THAT(again.body, HasSubstr("works once"));
@@ -195,7 +195,7 @@ TEST_F(EditServerTest, GivesThePageOnce) {
   for (int i = 0; i < 2; ++i) {
     const HttpAnswer page = Get("/", {{"Cookie", cookie_}});
     EXPECT_EQ(page.status, 200);
-    // For the cookie alone it has neither the graph nor the key.
+    // With only the cookie, the page contains neither the graph nor the key.
     EXPECT_EQ(KeyOf(page.body), "");
     EXPECT_THAT(page.body,
                 HasSubstr("content=\"default-src 'none'; connect-src 'self'; script-src"));
@@ -219,21 +219,22 @@ TEST_F(EditServerTest, GivesThePageOnce) {
   EXPECT_THAT(data.body, HasSubstr("\"edit\":{\"server\":true,\"base\":0,\"page\":1,"));
 }
 
-TEST_F(EditServerTest, RefusesWhatIsNotThePage) {
+TEST_F(EditServerTest, RefusesOtherCallers) {
   StartAndEnter();
   EXPECT_EQ(Post(Own()), 200);
-  // The cookie alone, which other ports get, and with another key.
+  // Calls with a cookie but without a key, or with a wrong key. Servers on other ports also receive
+  // the cookie.
   EXPECT_EQ(Post({{"Origin", from_}, {"Cookie", cookie_}}), 403);
   for (const std::string& key :
        {std::string(), token_.substr(7), key_ + "0", "!" + key_.substr(1)}) {
     EXPECT_EQ(Post({{"Origin", from_}, {"Cookie", cookie_}, {kKeyHeader, key}}), 403) << key;
   }
-  // No cookie, a wrong one, the token instead of it.
+  // Calls without a cookie, with a wrong cookie, and with the token as cookie.
   for (const std::string& cookie : {std::string(), cookie_.substr(0, cookie_.size() - 1) + "!",
                                     cookie_.substr(0, cookie_.find('=') + 1) + token_.substr(7)}) {
     EXPECT_EQ(Post({{"Origin", from_}, {"Cookie", cookie}, {kKeyHeader, key_}}), 403) << cookie;
   }
-  // Pages of other sites, also on this machine.
+  // Pages of other sites, including sites on this machine.
   for (const std::string& origin :
        {std::string("http://example.com"), std::string("null"), "https://" + host_,
         std::string("http://127.0.0.1"), absl::StrCat("http://localhost:", server_->port()),
@@ -246,7 +247,7 @@ TEST_F(EditServerTest, RefusesWhatIsNotThePage) {
   for (const char* site : {"cross-site", "same-site"}) {
     EXPECT_EQ(Get("/", {{"Sec-Fetch-Site", site}, {"Cookie", cookie_}}).status, 403);
   }
-  // A name of another site that leads here.
+  // The host name belongs to another site but resolves to this server.
   for (const std::string& host :
        {std::string("example.com"), absl::StrCat("localhost:", server_->port()),
         absl::StrCat("example.com:", server_->port()), std::string("127.0.0.1")}) {
@@ -255,7 +256,7 @@ TEST_F(EditServerTest, RefusesWhatIsNotThePage) {
     EXPECT_EQ(Post(fields), 421) << host;
     EXPECT_EQ(Get("/", {{"Host", host}, {"Cookie", cookie_}}).status, 421) << host;
   }
-  // Bodies that a form of another page could send.
+  // Content types that a form on another page could send.
   EXPECT_EQ(Post(Own(), "{}", "text/plain"), 415);
   EXPECT_EQ(Post(Own(), "{}", "application/x-www-form-urlencoded"), 415);
   EXPECT_EQ(Post(Own(), "{}", "multipart/form-data; boundary=x"), 415);
@@ -274,7 +275,7 @@ TEST_F(EditServerTest, NamesItsCookieAfterItsPort) {
   EXPECT_EQ(server_->Origin(), from_);
   EXPECT_EQ(server_->Url(), absl::StrCat(from_, "/", token_));
   EXPECT_THAT(token_, AllOf(StartsWith("?token="), SizeIs(7 + 64)));
-  // All are different.
+  // The token, the cookie and the key differ.
   EXPECT_NE(cookie_.substr(cookie_.find('=') + 1), key_);
   EXPECT_NE(token_.substr(7), key_);
   EXPECT_NE(token_.substr(7), cookie_.substr(cookie_.find('=') + 1));
@@ -314,7 +315,7 @@ TEST_F(EditServerTest, AnswersErrorsAsJson) {
   EXPECT_EQ(get({{"Cookie", cookie_}}).Field("Content-Type"), "text/html; charset=utf-8");
 }
 
-TEST_F(EditServerTest, RefusesHeadersThatAreNotClear) {
+TEST_F(EditServerTest, RefusesAmbiguousHeaders) {
   StartAndEnter();
   const std::string host = absl::StrCat("Host: ", host_, "\r\n");
   const std::string own = absl::StrCat("Origin: ", from_, "\r\nCookie: ", cookie_,
@@ -344,7 +345,7 @@ TEST_F(EditServerTest, RefusesHeadersThatAreNotClear) {
   EXPECT_EQ(StatusOf(get + "Content-Length: x\r\n\r\nx"), 411);
   EXPECT_EQ(StatusOf("PUT" + get.substr(3) + "\r\n"), 405);
   EXPECT_EQ(StatusOf("GET / HTTP/2.0\r\n\r\n"), 400);
-  // One that ends too early.
+  // The head ends too early.
   EXPECT_EQ(StatusOf("GET / HT", /*is_end=*/true), 400);
 }
 
@@ -360,7 +361,7 @@ TEST_F(EditServerTest, RefusesChunkedBodies) {
   EXPECT_EQ(server_->Counts().most_bodies_bytes, 0u);
 }
 
-// ---- What a stranger can cost ----
+// ---- Limits for strangers ----
 
 TEST_F(EditServerTest, RefusesEndlessHeaderLines) {
   Start();
@@ -377,7 +378,7 @@ TEST_F(EditServerTest, RefusesEndlessHeaderLines) {
                          EndsWith("{\"error\":\"expected a head of at most 65536 bytes and 100 "
                                   "lines, each of at most 16384 bytes\"}"))));
   EXPECT_EQ(server_->Counts().refused, 4u);
-  // Lines that do not end at all.
+  // Sends header lines without end.
   const HttpConnection endless(server_->port());
   constexpr size_t kMost = size_t{64} << 20;
   size_t sent = 0;
@@ -385,7 +386,7 @@ TEST_F(EditServerTest, RefusesEndlessHeaderLines) {
   EXPECT_LE(sent, kMost);
   const EditServerCounts counts = server_->Counts();
   EXPECT_EQ(counts.refused, 5u);
-  // The first part that arrives has too many lines. No other part is kept.
+  // The first part already has too many lines. The server keeps no other part.
   EXPECT_GT(counts.most_head_bytes, 0u);
   EXPECT_LE(counts.most_head_bytes, 8192u);
   EXPECT_LE(counts.most_heads_bytes, 4 * 8192u);
@@ -402,7 +403,7 @@ TEST_F(EditServerTest, LimitsTheMemoryOfHeads) {
     absl::StrAppend(&head, "a: ", std::string(kMaxHeadLineBytes - 5, 'b'), "\r\n");
   }
   EXPECT_EQ(StatusOf(head + "\r\n"), 431);
-  // A string has up to twice the memory of its bytes.
+  // The capacity of a string may be twice its size.
   EXPECT_GE(server_->Counts().most_head_bytes, kMaxHeadBytes);
   EXPECT_LE(server_->Counts().most_head_bytes, 2 * (kMaxHeadBytes + 4096));
   EXPECT_EQ(server_->Counts().heads_bytes, 0u);
@@ -412,7 +413,7 @@ TEST_F(EditServerTest, ReadsNoHeadWithoutEnd) {
   Start();
   const HttpConnection connection(server_->port());
   const std::string part(1 << 16, 'x');
-  // The server reads 75 KB of it and drops them; the rest is in the buffers of the system.
+  // The server reads and drops the first part. The rest fills the buffers of the system.
   constexpr size_t kMost = size_t{64} << 20;
   size_t sent = 0;
   while (sent <= kMost && connection.Send(part)) sent += part.size();
@@ -422,7 +423,7 @@ TEST_F(EditServerTest, ReadsNoHeadWithoutEnd) {
 
 TEST_F(EditServerTest, DecidesBeforeTheBody) {
   StartAndEnter();
-  // These bodies never arrive.
+  // The bodies never arrive.
   const auto status_of_head = [&](const HttpFields& fields) {
     return StatusOf(HttpRequestText(server_->port(), "POST", "/api/check", fields));
   };
@@ -438,11 +439,11 @@ TEST_F(EditServerTest, DecidesBeforeTheBody) {
   EXPECT_EQ(status_of_head(with_length(OwnJson(), "10001")), 413);
   EXPECT_EQ(status_of_head(with_length(OwnJson(), "18446744073709551615")), 413);
   EXPECT_EQ(server_->Counts().most_bodies_bytes, 0u);
-  // A refused body is read and dropped, so that its sender gets the answer.
+  // The server reads and drops a refused body, so that the client receives the answer.
   stranger.emplace_back("Content-Length", "9000");
   EXPECT_EQ(Fetch("POST", "/api/check", stranger, std::string(9000, ' ')).status, 403);
   EXPECT_EQ(server_->Counts().most_bodies_bytes, 0u);
-  // An accepted one has its memory.
+  // An accepted body takes memory.
   EXPECT_EQ(Post(Own(), kEmptyGraph + std::string(9000, ' ')), 200);
   EXPECT_GE(server_->Counts().most_bodies_bytes, 9000u);
   EXPECT_LE(server_->Counts().most_bodies_bytes, 20'000u);
@@ -460,12 +461,12 @@ TEST_F(EditServerTest, LimitsBodies) {
   EXPECT_EQ(Post(Own()), 200);
 }
 
-TEST_F(EditServerTest, IdleConnectionsStopNoOther) {
+TEST_F(EditServerTest, IdleConnectionsDoNotBlockOthers) {
   options_.max_waiting = 50;
   Start();
   const size_t threads = CountFiles("/proc/self/task");
   const size_t files = CountFiles("/proc/self/fd");
-  // More than may wait. Some send a part of a head.
+  // More connections than may wait. Some send a part of a head.
   constexpr size_t kStrangers = 200;
   std::vector<std::unique_ptr<HttpConnection>> strangers;
   for (size_t i = 0; i < kStrangers; ++i) {
@@ -474,7 +475,7 @@ TEST_F(EditServerTest, IdleConnectionsStopNoOther) {
       EXPECT_TRUE(strangers.back()->Send("POST /api/check HTTP/1.1\r\n"));
     }
   }
-  // The server accepts connections in their order, so it has accepted these before the page.
+  // The server accepts connections in order, so it has accepted these before the page.
   Enter();
   EXPECT_EQ(Post(Own()), 200);
   EditServerCounts counts = server_->Counts();
@@ -482,17 +483,17 @@ TEST_F(EditServerTest, IdleConnectionsStopNoOther) {
   EXPECT_GE(counts.displaced, kStrangers - 50);
   EXPECT_LE(counts.displaced, kStrangers - 50 + 2);
   EXPECT_EQ(counts.timed_out, 0u);
-  // They take no thread.
+  // The waiting connections take no threads.
   EXPECT_EQ(CountFiles("/proc/self/task"), threads);
   EXPECT_LE(CountFiles("/proc/self/fd"), files + kStrangers + 52);
-  // The oldest have made room. The latest can still be used.
+  // The oldest connections were closed. The latest can still be used.
   EXPECT_EQ(strangers.front()->ReceiveAll(), "");
   EXPECT_EQ(strangers[kStrangers - 60]->ReceiveAll(), "");
   EXPECT_TRUE(strangers.back()->Send("GET / HTTP/1.1\r\nHost: " + host_ + "\r\n\r\n"));
   EXPECT_EQ(ParseHttpAnswer(strangers.back()->ReceiveAll()).status, 403);
 }
 
-// An accepted call stays when strangers come.
+// Connections from strangers do not end an accepted call.
 TEST_F(EditServerTest, StrangersDisplaceNoCall) {
   options_.max_waiting = 2;
   StartAndEnter();
@@ -532,16 +533,16 @@ TEST_F(EditServerTest, ClosesConnections) {
   StartAndEnter();
   const size_t before = CountFiles("/proc/self/fd");
   for (int i = 0; i < 100; ++i) EXPECT_EQ(Post(Own()), 200);
-  // The last ones may be open for a moment.
+  // The last connections may still be open for a moment.
   EXPECT_LE(CountFiles("/proc/self/fd"), before + 5);
 }
 
-// A stranger's connection makes room if the process has no further file descriptor.
+// If the process has no free file descriptor, the server closes a stranger's connection.
 TEST_F(EditServerTest, ServesWithoutFreeFiles) {
   StartAndEnter();
   const HttpConnection stranger(server_->port());
   EXPECT_EQ(Post(Own()), 200);
-  // The server notices the ends of the other connections.
+  // Waits until the server has noticed that the other connections are closed.
   while (server_->Counts().waiting > 1) std::this_thread::yield();
   rlimit old_limit;
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &old_limit), 0);
@@ -551,7 +552,7 @@ TEST_F(EditServerTest, ServesWithoutFreeFiles) {
   std::vector<int> files;
   for (int file = dup(0); file >= 0; file = dup(0)) files.push_back(file);
   ASSERT_FALSE(files.empty());
-  // For the client.
+  // Frees a descriptor for the client.
   close(files.back());
   files.pop_back();
   EXPECT_EQ(Post(Own()), 200);
@@ -573,7 +574,7 @@ TEST_F(EditServerTest, ServesOneRequestOfAConnection) {
     EXPECT_EQ(answers.find("HTTP/1.1", 1), std::string::npos) << answers;
     EXPECT_EQ(ParseHttpAnswer(answers).Field("Connection"), "close");
   }
-  // A request behind a page, and one behind a refused request.
+  // A second request after a page, and after a refused request.
   for (const char* target : {"/", "/x"}) {
     const std::string page = HttpRequestText(server_->port(), "GET", target, {{"Cookie", cookie_}});
     const std::string answers = Exchange(page + call);
@@ -588,10 +589,10 @@ TEST_F(EditServerTest, AsksForABodyThatWaits) {
   const std::unique_ptr<HttpConnection> call = BeginCall(kEmptyGraph, "/api/check");
   EXPECT_TRUE(call->Send(kEmptyGraph));
   EXPECT_EQ(ParseHttpAnswer(call->ReceiveAll()).status, 200);
-  // One that does not wait gets its answer only.
+  // A client that sends its body at once only gets the answer.
   EXPECT_EQ(StatusOf(CallText(kEmptyGraph, {{"Expect", "100-Continue"}})), 200);
   EXPECT_EQ(StatusOf(CallText(kEmptyGraph, {{"Expect", "200-ok"}})), 417);
-  // A stranger is refused before the body.
+  // A stranger is refused before its body is read.
   EXPECT_EQ(Fetch("POST", "/api/check",
                   {{"Origin", from_},
                    {"Content-Type", "application/json"},
@@ -609,7 +610,7 @@ TEST_F(EditServerTest, LimitsCallsInProgress) {
   const HttpAnswer refused = Fetch("POST", "/api/check", OwnJson());
   EXPECT_EQ(refused.status, 503);
   EXPECT_EQ(refused.body, R"({"error":"too many calls are in progress"})");
-  // Calls that cancel have room for some more.
+  // There is room for some additional cancel calls.
   std::vector<std::unique_ptr<HttpConnection>> cancels;
   for (int i = 0; i < 8; ++i) cancels.push_back(BeginCall("{}", "/api/cancel"));
   EXPECT_EQ(Post(Own(), "{}", "application/json", "/api/cancel"), 503);
@@ -623,7 +624,7 @@ TEST_F(EditServerTest, LimitsCallsInProgress) {
   EXPECT_EQ(Post(Own()), 200);
 }
 
-// Returns a call whose run takes longer than anybody waits.
+// Returns a call whose run would not end in a reasonable time.
 std::string EndlessRun() {
   std::vector<std::string> nodes = {
       R"(name: "dims" op: "Const" attr { key: "dtype" value { type: DT_INT32 } } attr { key: "value"
@@ -643,7 +644,7 @@ std::string EndlessRun() {
                       "]}");
 }
 
-// More runs than the server has threads.
+// Starts more runs than the server has threads.
 TEST_F(EditServerTest, CancelsRunsWhileAllThreadsWork) {
   options_.max_body_bytes = 1 << 20;
   StartAndEnter();
@@ -658,7 +659,7 @@ TEST_F(EditServerTest, CancelsRunsWhileAllThreadsWork) {
       ++done;
     });
   }
-  // Each ends the run that is open, or none.
+  // Each call cancels the run in progress, if there is a run.
   while (done < kRuns) {
     EXPECT_EQ(Post(Own(), "{}", "application/json", "/api/cancel"), 200);
   }
@@ -669,9 +670,9 @@ TEST_F(EditServerTest, CancelsRunsWhileAllThreadsWork) {
   }
 }
 
-// ---- The end ----
+// ---- Shutdown ----
 
-TEST_F(EditServerTest, StopEndsConnectionsWithoutRequest) {
+TEST_F(EditServerTest, StopEndsConnectionsWithoutARequest) {
   options_.linger_seconds = 0;
   StartAndEnter();
   const HttpConnection idle(server_->port());
@@ -702,7 +703,7 @@ TEST_F(EditServerTest, StopAnswersCallsInProgress) {
 }
 
 TEST_F(EditServerTest, StopWaitsForNoReader) {
-  // The program has several bytes for each of these, which the buffers of the system do not hold.
+  // The answer is several times as large as the body, so the buffers of the system do not hold it.
   constexpr size_t kBytes = size_t{2} << 20;
   options_.max_body_bytes = 2 * kBytes;
   options_.linger_seconds = 0;
@@ -725,7 +726,7 @@ TEST_F(EditServerTest, StopsBeforeItServes) {
   absl::StatusOr<std::unique_ptr<EditServer>> server =
       EditServer::Make(api_.get(), EditServerOptions());
   GRADFLOW_ASSERT_OK(server.status());
-  // Two servers have two ports, and no port has two.
+  // Two servers have different ports, and a port cannot have two servers.
   EXPECT_NE((*server)->port(), server_->port());
   EditServerOptions options;
   options.port = server_->port();
@@ -762,7 +763,7 @@ TEST_F(EditServerTest, EndsAtASignal) {
     const std::string target = text.substr(5 + origin.size(), 1 + 7 + 64);
     int port = 0;
     ASSERT_TRUE(absl::SimpleAtoi(origin.substr(origin.rfind(':') + 1), &port)) << text;
-    // It edits this file, and no other process does.
+    // The page edits this file, and no other process edits it.
     const HttpAnswer page = FetchHttp(port, "GET", target);
     EXPECT_EQ(page.status, 200);
     const std::string cookie = page.Field("Set-Cookie");

@@ -1,4 +1,4 @@
-// Tests of `gradflow edit`: the calls of its page, and the bytes of saved files.
+// Tests of `gradflow edit`: the calls from its page, and the bytes of saved files.
 #include <gmock/gmock.h>
 #include <google/protobuf/unknown_field_set.h>
 #include <gtest/gtest.h>
@@ -67,7 +67,8 @@ constexpr char kX[] =
 constexpr char kY[] =
     R"(name: "y" op: "Square" input: "x" attr { key: "T" value { type: DT_FLOAT } })";
 
-// Returns a request with these items of "nodes", and other members, of the page of a base.
+// Returns a request with the given items of "nodes" and other members, from the page with number
+// `base`.
 std::string Request(const std::vector<std::string>& items, const std::string& more = "",
                     int base = 0) {
   std::string nodes;
@@ -154,19 +155,19 @@ TEST_F(EditTest, ReportsThePlaceOfMalformedRequests) {
   EXPECT_THAT(call(std::string(1000, '[')), fails("expected a JSON object"));
   EXPECT_THAT(api->Call("delete", Request({})).status(),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("there is no call 'delete'")));
-  // The limits of a graph file hold.
+  // The limits of graph files apply.
   EXPECT_THAT(api->Call("check", Request({R"(name: "c" op: "Const" attr { key: "value" value {
       tensor { dtype: DT_FLOAT tensor_shape { dim { size: 1000000000000 } } float_val: 1 } } })"})),
               IsOk());
 }
 
-TEST_F(EditTest, RunsUpToABlock) {
+TEST_F(EditTest, RunsUpToANode) {
   const std::unique_ptr<EditApi> api = Open("");
   const std::string nodes = R"(name: "z" op: "Add" input: "y" input: "")";
   const auto feed = [](const std::string& value) {
     return absl::StrCat(R"(,"feeds":[{"name":"x","type":"float","shape":[2],)", value, "}]");
   };
-  // The whole graph cannot run, a part can.
+  // The whole graph cannot run, but a part of it can.
   EXPECT_THAT(api->Call("run", Request({kX, kY, nodes}, feed(R"("values":"2, 3")"))).status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("node 'z' cannot run: input 1 is not connected")));
@@ -222,7 +223,7 @@ TEST_F(EditTest, FeedsFilesAndNumbersOfAllTypes) {
     EXPECT_EQ(values(R"("values":"1")"), "1 1 1");
     EXPECT_EQ(values(R"("values":"1, 0 1")"), "1 0 1");
     EXPECT_EQ(values(R"("values":"1e30")"), large[type]);
-    // Numbers of the seed, which are not all the same.
+    // Random numbers with this seed, which are not all the same.
     const std::string random = values(R"("random":1)");
     EXPECT_EQ(values(R"("random":1)"), random);
     std::vector<double> numbers;
@@ -241,7 +242,7 @@ TEST_F(EditTest, FeedsFilesAndNumbersOfAllTypes) {
       EXPECT_TRUE(is_whole) << random;
     }
   }
-  // From the known numbers of splitmix64.
+  // Computed from the known numbers of splitmix64.
   const auto random_of = [&](const std::string& x, const char* type) {
     return FirstValues(
         api->Call("run", Request({x}, absl::StrCat(R"(,"feeds":[{"name":"x","type":")", type,
@@ -251,7 +252,7 @@ TEST_F(EditTest, FeedsFilesAndNumbersOfAllTypes) {
   const auto of = [](const char* type) { return absl::StrReplaceAll(kX, {{"DT_FLOAT", type}}); };
   EXPECT_EQ(random_of(of("DT_INT32"), "int32"), "-3 -7 1");
   EXPECT_EQ(random_of(of("DT_UINT8"), "uint8"), "3 1 5");
-  // Integers that no double represents.
+  // These integers are not doubles.
   const auto of_type = [&](const char* type, const char* text) {
     return FirstValues(api->Call(
         "run", Request({absl::StrReplaceAll(
@@ -320,7 +321,7 @@ TEST_F(EditTest, LimitsTimeAndMemoryOfRuns) {
 }
 
 TEST_F(EditTest, ReportsOnlyTheNodesOfTheGraph) {
-  // A name of a node that makes the report.
+  // The node has the name of a node that the report adds.
   const absl::StatusOr<std::string> run = Open("")->Call(
       "run",
       Request(
@@ -339,7 +340,7 @@ TEST_F(EditTest, CancelsARun) {
       R"(name: "v" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } } attr { key: "value"
          value { tensor { dtype: DT_FLOAT tensor_shape { } float_val: 3 } } })",
       R"(name: "n0" op: "Fill" input: "dims" input: "v" attr { key: "T" value { type: DT_FLOAT } })"};
-  // More work than anybody waits for.
+  // The run would not end in a reasonable time.
   for (int i = 0; i < 1000; ++i) {
     graph.push_back(absl::StrCat("name: \"n", i + 1, "\" op: \"Igamma\" input: \"v\" input: \"n", i,
                                  "\" attr { key: \"T\" value { type: DT_FLOAT } }"));
@@ -351,19 +352,19 @@ TEST_F(EditTest, CancelsARun) {
     status = api->Call("run", Request(graph)).status();
     is_done = true;
   });
-  // Cancels nothing until the run begins.
+  // Cancelling has no effect until the run begins.
   while (!is_done) {
     EXPECT_EQ(*api->Call("cancel", "{}"), "{}");
     std::this_thread::yield();
   }
   run.join();
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kCancelled, HasSubstr("")));
-  // The next one is not cancelled.
+  // The next run is not cancelled.
   EXPECT_THAT(api->Call("run", Request({graph[0]})), IsOk());
 }
 
-// A binary graph with what this library does not know: a field in a node, one in an attribute, and
-// one behind the nodes; and attributes in an order that maps do not have.
+// Returns a binary graph with unknown fields in a node, in an attribute and after the nodes. Its
+// attributes are in an order that a map does not produce.
 std::string StrangeGraph() {
   const auto field = [](char number, const std::string& bytes) {
     return std::string{static_cast<char>(number << 3 | 2), static_cast<char>(bytes.size())} + bytes;
@@ -390,7 +391,7 @@ TEST_F(EditTest, SavesUntouchedNodesByteForByte) {
     return ReadFile(File(file));
   };
   EXPECT_EQ(save({"0", "1"}), bytes);
-  // One node is changed, and keeps what is unknown in it and in its attribute.
+  // A changed node keeps unknown fields, including the fields in its attribute.
   const std::string changed =
       save({"0", R"({"t":"name: \"z\" op: \"Square\" input: \"x\"","b":1,"k":["T"]})"});
   const size_t size_of_x = 2 + static_cast<unsigned char>(bytes[1]);
@@ -400,11 +401,11 @@ TEST_F(EditTest, SavesUntouchedNodesByteForByte) {
   const absl::StatusOr<GraphDef> read = ParseGraphDef(changed);
   GRADFLOW_ASSERT_OK(read.status());
   EXPECT_EQ(read->node(1).name(), "z");
-  // Nodes are added, removed and in another order.
+  // Nodes are added, removed and reordered.
   EXPECT_EQ(ParseGraphDef(save({kX}))->node_size(), 1);
   EXPECT_EQ(ParseGraphDef(save({"1", kX}))->node(0).name(), "y");
   EXPECT_THAT(save({}), HasSubstr("behind"));
-  // As text, and a program reads it.
+  // The text format can also be read by a program.
   EXPECT_THAT(save({"0", "1"}, "g.pbtxt"), HasSubstr("op: \"Square\""));
 }
 
@@ -434,7 +435,7 @@ TEST_F(EditTest, SavesUntouchedTextByteForByte) {
   EXPECT_EQ(ParseGraphDefText(more)->node_size(), 4);
 }
 
-TEST_F(EditTest, KeepsWhatIsNotNodes) {
+TEST_F(EditTest, KeepsFieldsThatAreNotNodes) {
   const std::string text =
       "node { name: 'a' op: 'NoOp' }\n"
       "version: 21\n"
@@ -467,7 +468,7 @@ TEST_F(EditTest, SavesCommentsBetweenNodes) {
     return ReadFile(File("g.pbtxt"));
   };
   EXPECT_EQ(save({"0", "1", "2"}), text);
-  // A comment belongs to the node behind it.
+  // A comment belongs to the node that follows it.
   EXPECT_EQ(save({"0", "1"}), "node { name: 'a' op: 'Odd' }node { name: 'b' op: 'Odd' }\n");
   EXPECT_EQ(save({"2", "0"}),
             "  # b is odd.\n# Odder.\n  node { name: 'c'\n op: 'Odd' }\n"
@@ -475,7 +476,7 @@ TEST_F(EditTest, SavesCommentsBetweenNodes) {
   EXPECT_THAT(save({"0", R"(name: "new" op: "Odd")", "1", "2"}),
               AllOf(HasSubstr("# Odder.\n  node { name: 'c'\n op: 'Odd' }"),
                     HasSubstr("\n  op: \"Odd\"\n}node { name: 'b' op: 'Odd' }")));
-  // Another field between the nodes: the text is written anew.
+  // The file is rewritten, because there is another field between the nodes.
   WriteFile(File("g.pbtxt"),
             "node { name: 'a' op: 'Odd' } versions { producer: 27 } "
             "node { name: 'b' op: 'Odd' }");
@@ -485,7 +486,7 @@ TEST_F(EditTest, SavesCommentsBetweenNodes) {
               AllOf(HasSubstr("producer: 27"), HasSubstr("name: \"a\""), Not(HasSubstr("'b'"))));
 }
 
-TEST_F(EditTest, APageThatIsLoadedAgainShowsTheSavedFile) {
+TEST_F(EditTest, ReloadedPageShowsTheSavedFile) {
   const auto graph = [](const std::string& name) {
     return absl::StrCat("node { name: '", name, "' op: 'NoOp' }\n");
   };
@@ -495,16 +496,17 @@ TEST_F(EditTest, APageThatIsLoadedAgainShowsTheSavedFile) {
   GRADFLOW_ASSERT_OK(
       api->Call("save", Request({"0", R"(name: "second" op: "NoOp")"}, R"(,"file":"g.pbtxt")")));
   EXPECT_THAT(*api->PageData(true), AllOf(HasSubstr("\"base\":1"), HasSubstr("\"n\":\"second\"")));
-  // A page keeps its number while the file is the same.
+  // The page keeps its base number while the file is unchanged.
   EXPECT_THAT(*api->PageData(true), HasSubstr("\"base\":1"));
-  // The numbers of the new page are those of the file as it is now; the old page keeps its own.
+  // The new page refers to the nodes of the current file, and the old page to the nodes of the old
+  // file.
   const std::string more = R"(,"file":"g.pbtxt")";
   const std::string second = more + R"(,"page":2)";
   GRADFLOW_ASSERT_OK(api->Call("save", Request({"1"}, second, 1)));
   EXPECT_EQ(ReadGraphDef(File("g.pbtxt"))->node(0).name(), "second");
   EXPECT_THAT(api->Call("save", Request({"1"}, more, 0)).status(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("from 0 to 0")));
-  // It does not overwrite what the other page has saved, unless it insists.
+  // The old page does not overwrite the file that the other page saved, unless the user insists.
   EXPECT_THAT(api->Call("save", Request({"0"}, more, 0)).status(),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("'g.pbtxt' has changed since the page saved it; save again")));
@@ -516,7 +518,7 @@ TEST_F(EditTest, APageThatIsLoadedAgainShowsTheSavedFile) {
   GRADFLOW_ASSERT_OK(api->Call("save", Request({"0"}, more, 0)));
   EXPECT_THAT(api->Call("save", Request({"0"}, R"(,"file":"g.pbtxt","page":-1)")).status(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"page\", the number")));
-  // Few old contents are kept.
+  // The server keeps a few old contents.
   for (int i = 0; i < 8; ++i) {
     WriteFile(File("g.pbtxt"), graph(absl::StrCat("n", i)));
     EXPECT_THAT(*api->PageData(true), HasSubstr(absl::StrCat("\"base\":", i + 2)));
@@ -549,14 +551,14 @@ TEST_F(EditTest, PagesOfTheSameContentDoNotOverwriteEachOther) {
   EXPECT_THAT(save(1, "c"), IsOk());
   EXPECT_THAT(save(2, "b", R"(,"overwrite":true)"), IsOk());
   EXPECT_EQ(name(), "b");
-  // Now the first page is the old one.
+  // The first page is outdated now.
   EXPECT_THAT(save(1, "d"), is_refused);
   EXPECT_THAT(save(2, "e"), IsOk());
-  // Also if another program restores what the page began with.
+  // The save is also refused if another program restores the original content.
   WriteFile(File("g.pbtxt"), "node { name: 'first' op: 'NoOp' }\n");
   EXPECT_THAT(save(2, "f"), is_refused);
   EXPECT_EQ(name(), "first");
-  // A file that is gone is written again.
+  // If the file was deleted, it is written again.
   std::filesystem::remove(File("g.pbtxt"));
   EXPECT_THAT(save(2, "g"), IsOk());
 }
@@ -579,7 +581,7 @@ TEST_F(EditTest, OtherFilesAreNotOverwritten) {
   EXPECT_THAT(save("other.pbtxt", R"(,"overwrite":true)"), IsOk());
   EXPECT_EQ(name(), "mine");
   EXPECT_THAT(save("other.pbtxt"), IsOk());
-  // A new file, and one that another editor holds.
+  // A new file, and a file that another editor holds.
   EXPECT_THAT(save("new.pb"), IsOk());
   EXPECT_THAT(save("new.pb"), IsOk());
   WriteFile(File("held.pbtxt"), "node { name: 'held' op: 'NoOp' }\n");
@@ -592,14 +594,14 @@ TEST_F(EditTest, OtherFilesAreNotOverwritten) {
                          HasSubstr("is being edited at http://127.0.0.1:1234")));
     EXPECT_THAT(ReadFile(File("held.pbtxt")), HasSubstr("held"));
   }
-  // The editor holds the files that it saved until it ends.
+  // Until it ends, an editor holds the files that it saved.
   api->SetAddress("http://127.0.0.1:4321");
   EXPECT_THAT(save("held.pbtxt", R"(,"overwrite":true)"), IsOk());
   EXPECT_THAT(EditLock::Acquire(File("held.pbtxt")).status(),
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("http://127.0.0.1:4321")));
   api = nullptr;
   EXPECT_THAT(EditLock::Acquire(File("held.pbtxt")).status(), IsOk());
-  // An editor without a name saves in the current folder.
+  // An editor without a file name saves in the current folder.
   const std::filesystem::path cwd = std::filesystem::current_path();
   std::filesystem::create_directory(File("here"));
   std::filesystem::current_path(File("here"));
@@ -612,7 +614,7 @@ TEST_F(EditTest, OtherFilesAreNotOverwritten) {
   std::filesystem::current_path(cwd);
 }
 
-TEST_F(EditTest, RunsWriteFilesOnlyIfTheyMay) {
+TEST_F(EditTest, RunsWriteFilesOnlyIfAllowed) {
   const auto text = [](const std::string& name, const std::string& value) {
     return absl::StrCat("name: \"", name, "\" op: \"Const\" attr { key: \"dtype\" value { type: ",
                         "DT_STRING } } attr { key: \"value\" value { tensor { dtype: DT_STRING ",
@@ -635,7 +637,7 @@ TEST_F(EditTest, RunsWriteFilesOnlyIfTheyMay) {
     EXPECT_THAT(api->Call("run", Request(graph, feed + until)).status(), is_refused) << until;
   }
   EXPECT_FALSE(std::filesystem::exists(File("out.txt")));
-  // Other parts of the graph run, and those behind a tensor that is fed.
+  // Other parts of the graph run, and so do nodes after a fed tensor.
   EXPECT_THAT(api->Call("run", Request(graph, feed + R"(,"until":["y"])")), IsOk());
   std::vector<std::string> more = graph;
   more.push_back(absl::StrReplaceAll(kX, {{"\"x\"", "\"p\" input: \"^write\""}}));
@@ -653,7 +655,7 @@ TEST_F(EditTest, RunsWriteFilesOnlyIfTheyMay) {
 
 TEST_F(EditTest, DecodesImages) {
   const std::unique_ptr<EditApi> api = Open("");
-  // Two rows of three pixels of RGB.
+  // Two rows of three RGB pixels.
   const uint8_t pixels[] = {0, 51, 102, 153, 204, 255, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
   internal::ImageSize size;
   size.rows = 2;
@@ -692,7 +694,7 @@ TEST_F(EditTest, DecodesImages) {
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("channels is 1e+300, expected 0, 1, 3 or 4")));
 
-  // A constant.
+  // Makes a constant of the image.
   const absl::StatusOr<std::string> value =
       api->Call("image", absl::StrCat(R"({"type":"uint8","image":")", png, "\"}"));
   GRADFLOW_ASSERT_OK(value.status());
@@ -701,11 +703,13 @@ TEST_F(EditTest, DecodesImages) {
   const auto fails = [&](const std::string& request, absl::StatusCode code, const char* text) {
     EXPECT_THAT(api->Call("image", request).status(), StatusIs(code, HasSubstr(text))) << request;
   };
-  fails(R"({"type":"uint8","image":"AAAA"})", absl::StatusCode::kInvalidArgument, "is no image");
+  fails(R"({"type":"uint8","image":"AAAA"})", absl::StatusCode::kInvalidArgument,
+        "is not an image");
   fails(R"({"type":"uint8","image":"?"})", absl::StatusCode::kInvalidArgument, "base64");
   fails(R"({"type":"uint8"})", absl::StatusCode::kInvalidArgument, "contents is empty");
   fails(R"({"type":"t","image":""})", absl::StatusCode::kInvalidArgument, "'t' is not a type");
-  // An image of more elements than a constant has, and one that has more than memory.
+  // An image with more elements than a constant may have, and an image that does not fit into
+  // memory.
   const std::string black(600 * 600 * 3, '\0');
   size.rows = size.columns = 600;
   bytes.clear();
@@ -718,7 +722,7 @@ TEST_F(EditTest, DecodesImages) {
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("")));
 }
 
-TEST_F(EditTest, SavesBesideTheGraphOnly) {
+TEST_F(EditTest, SavesOnlyNextToTheGraph) {
   const std::unique_ptr<EditApi> api = Open("new.pb");
   for (const char* file :
        {"../x.pb", "/tmp/x.pb", "x.txt", ".pb", "", ".hidden.pb", "x.pb\\u0000"}) {
@@ -761,7 +765,7 @@ TEST_F(EditTest, WritesPrograms) {
               AllOf(HasSubstr("R\"graph(library {"), HasSubstr("AddFunctions(root.graph())")));
 }
 
-TEST_F(EditTest, ProgramsHaveTheBytesOfTypesWithoutNumbers) {
+TEST_F(EditTest, ProgramsContainBytesOfTypesWithoutLiterals) {
   const Scope root = Scope::NewRootScope();
   ops::Const(root.WithOpName("h"), {half(1.0f), half(2.0f)});
   ops::Const(root.WithOpName("s"), {"a", "b"});
@@ -769,10 +773,10 @@ TEST_F(EditTest, ProgramsHaveTheBytesOfTypesWithoutNumbers) {
                                 tools::CppProgram(root.graph()->def(), "g", GraphLimits()));
   EXPECT_THAT(program, HasSubstr("Constant(root.WithOpName(\"h\"), DT_HALF, TensorShape({2}),\n"
                                  "            std::string(\"\\000\\074\\000\\100\", 4));"));
-  EXPECT_THAT(program, HasSubstr("OpRecorder(root.WithOpName(\"s\"), \"Const\")"));
+  EXPECT_THAT(program, HasSubstr("OpBuilder(root.WithOpName(\"s\"), \"Const\")"));
 }
 
-// The documentation of the function has ends of the raw string literal.
+// The description of the function contains the end of the raw string literal.
 TEST_F(EditTest, ProgramsAvoidTheEndsOfRawStringsInFunctions) {
   GraphDef graph;
   OpDef* const signature = graph.mutable_library()->add_function()->mutable_signature();
@@ -780,7 +784,7 @@ TEST_F(EditTest, ProgramsAvoidTheEndsOfRawStringsInFunctions) {
   signature->set_description(R"x()graph" )graph_")x");
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::string program,
                                 tools::CppProgram(graph, "g", GraphLimits()));
-  // Text format escapes the quotation marks.
+  // The text format escapes quotation marks.
   EXPECT_THAT(program, HasSubstr("R\"graph(library"));
   signature->set_description(std::string(size_t{65} << 20, 'a'));
   EXPECT_THAT(tools::CppProgram(graph, "g", GraphLimits()).status(),
@@ -804,7 +808,7 @@ TEST_F(EditTest, PagesHaveTheOtherFieldsOfNodes) {
   NodeDef large = node;
   large.mutable_experimental_debug_info()->add_original_node_names(std::string(2000, 'o'));
   EXPECT_THAT(tools::EditNodeJson(large, 100), HasSubstr(R"("m":null)"));
-  // Up to 1024 bytes, of which 6 are tags and lengths.
+  // The limit is 1024 bytes, including 6 bytes of tags and lengths.
   for (const int size : {1018, 1019}) {
     large.clear_experimental_debug_info();
     large.mutable_experimental_debug_info()->add_original_node_names(std::string(size, 'o'));
@@ -815,7 +819,7 @@ TEST_F(EditTest, PagesHaveTheOtherFieldsOfNodes) {
   EXPECT_THAT(tools::EditNodeJson(node, 100), HasSubstr(R"("m":null)"));
 }
 
-TEST_F(EditTest, PagesHaveNoAttributesOverTheLimit) {
+TEST_F(EditTest, PagesOmitAttributesOverTheLimit) {
   NodeDef node;
   node.set_name("n");
   node.set_op("NoOp");
@@ -830,11 +834,11 @@ TEST_F(EditTest, PagesHaveNoAttributesOverTheLimit) {
               HasSubstr(R"("a":{"b":"b: true","i":"i: 3","text":"s: \"abc\""})"));
 }
 
-TEST_F(EditTest, ProgramsHaveNoClassesOfPlugins) {
+TEST_F(EditTest, ProgramsDoNotUseClassesOfPlugins) {
   GlobalRegistry().Op("OpOfAPlugin").Group("plugin_ops").Output("y: float").Doc("An op.");
   GRADFLOW_ASSERT_OK(GlobalRegistry().status());
   EXPECT_THAT(*Open("")->Call("cpp", Request({R"(name: "p" op: "OpOfAPlugin")"})),
-              AllOf(HasSubstr(R"(OpRecorder(root.WithOpName(\"p\"), \"OpOfAPlugin\"))"),
+              AllOf(HasSubstr(R"(OpBuilder(root.WithOpName(\"p\"), \"OpOfAPlugin\"))"),
                     Not(HasSubstr("plugin_ops"))));
 }
 
@@ -851,7 +855,7 @@ TEST_F(EditTest, WritesAPageThatNeedsNoServer) {
   ExpectFailure(Gradflow({"edit", File("bad.pb")}), "INVALID_ARGUMENT", HasSubstr("bad.pb"));
 }
 
-TEST_F(EditTest, OneProcessEditsAGraph) {
+TEST_F(EditTest, LetsOneProcessEditAGraph) {
   WriteFile(File("g.pbtxt"), "");
   std::filesystem::create_directory(File("run"));
   const char* const old = std::getenv("XDG_RUNTIME_DIR");
@@ -863,22 +867,22 @@ TEST_F(EditTest, OneProcessEditsAGraph) {
     EXPECT_THAT(EditLock::Acquire(File("g.pbtxt")).status(),
                 StatusIs(absl::StatusCode::kFailedPrecondition, EndsWith("is being edited")));
     GRADFLOW_ASSERT_OK(lock->Announce("http://127.0.0.1:1234"));
-    // By another way to the same file.
+    // Another path to the same file.
     ExpectFailure(Gradflow({"edit", File("run/../g.pbtxt")}), "FAILED_PRECONDITION",
                   AllOf(HasSubstr("is being edited at http://127.0.0.1:1234 (process "),
                         HasSubstr(absl::StrCat(getpid(), ")"))));
-    // No other user reads the address.
+    // Other users cannot read the address.
     for (const auto& file : std::filesystem::directory_iterator(File("run/gradflow"))) {
       EXPECT_EQ(static_cast<int>(file.status().permissions()), 0600);
     }
-    // Other graphs, new ones, and pages without a server.
+    // Other graphs, new graphs, and pages without a server are not affected.
     EXPECT_THAT(EditLock::Acquire(File("other.pb")).status(), IsOk());
     EXPECT_THAT(EditLock::Acquire("").status(), IsOk());
     EXPECT_EQ(Gradflow({"edit", File("g.pbtxt"), "-o", File("g.html")}).exit_code, 0);
   }
   EXPECT_THAT(EditLock::Acquire(File("g.pbtxt")).status(), IsOk());
   {
-    // A relative name is the same file before and after it exists.
+    // A relative name refers to the same file before and after the file exists.
     const std::filesystem::path cwd = std::filesystem::current_path();
     std::filesystem::current_path(File("run"));
     const absl::StatusOr<EditLock> lock = EditLock::Acquire("new.pb");
@@ -889,7 +893,7 @@ TEST_F(EditTest, OneProcessEditsAGraph) {
     EXPECT_THAT(EditLock::Acquire(File("run/new.pb")).status(),
                 StatusIs(absl::StatusCode::kFailedPrecondition));
   }
-  // A folder that others may write to is not used.
+  // A folder that is writable for others is not used.
   chmod(File("run/gradflow").c_str(), 0777);
   const absl::StatusOr<EditLock> open = EditLock::Acquire(File("g.pbtxt"));
   EXPECT_THAT(open.status(), IsOk());
@@ -904,7 +908,7 @@ TEST_F(EditTest, OneProcessEditsAGraph) {
 
 // ---- Functions ----
 
-// Two functions, with what is between them and after them.
+// Two functions, with comments and fields between and after them.
 constexpr char kFunctions[] = R"(node { name: "x" op: "Placeholder"
   attr { key: "dtype" value { type: DT_FLOAT } } }
 library {
@@ -930,7 +934,7 @@ library {
 }
 versions { producer: 27 }
 )";
-// The number of nodes of a request for these, of which none are changed, with other functions.
+// Returns a request that keeps node 0 and has the given functions.
 std::string WithFunctions(const std::string& functions, const std::string& more = "") {
   return Request({"0"}, absl::StrCat(",\"functions\":[", functions, "]", more));
 }
@@ -938,7 +942,7 @@ std::string WithFunctions(const std::string& functions, const std::string& more 
 TEST_F(EditTest, PagesHaveTheBodiesOfFunctions) {
   WriteFile(File("f.pbtxt"), kFunctions);
   const std::string data = *Open("f.pbtxt")->PageData(true);
-  // Without the definitions of the ops.
+  // Skips the definitions of the ops.
   const size_t begin = data.find("\"functions\":[{");
   ASSERT_NE(begin, std::string::npos);
   EXPECT_THAT(data.substr(begin),
@@ -952,7 +956,8 @@ TEST_F(EditTest, ChecksTheBodiesOfFunctions) {
   WriteFile(File("f.pbtxt"), kFunctions);
   const std::unique_ptr<EditApi> api = Open("f.pbtxt");
   const std::string result = *api->Call("check", Request({"0"}));
-  // The graph; then arguments, nodes, results and control outputs of each function.
+  // The types of the graph, and then of the arguments, nodes, results and control outputs of each
+  // function.
   EXPECT_THAT(result, HasSubstr(R"("types":[["float","<unknown>"],
 ["float","[4]"],
 ["float","[4]"],
@@ -963,21 +968,21 @@ null,
 [],
 null],)"));
   EXPECT_THAT(result, AllOf(HasSubstr("[5,\"node 'sum' (AddV2): "), HasSubstr("[2]"),
-                            HasSubstr("[8,\"the op is a function of the graph"),
+                            HasSubstr("[8,\"node 'call' (f): expected 1 input (a), but found 0\"]"),
                             HasSubstr("[6,\"the producer 'sum' cannot run\"]")));
-  // A changed function: the sum reads the argument twice.
+  // In the changed function, the sum reads the argument twice.
   const std::string changed =
       R"({"f":0,"nodes":[0,{"t":"name: \"sum\" op: \"AddV2\" input: \"a\" input: \"n:y:0\"","b":3,"k":["T"]}]},1)";
   EXPECT_THAT(*api->Call("check", WithFunctions(changed)),
               AllOf(HasSubstr("[\"float\",\"[4]\"],\n[\"float\",\"[4]\"],\n[\"float\",\"[4]\"],\n"
                               "[\"float\",\"[4]\"],\n[],\nnull]"),
                     HasSubstr("\"notes\":[]")));
-  // A result of another type than its tensor.
+  // The type of the result differs from its tensor.
   const std::string typed =
       R"({"f":0,"h":"signature { name: \"f\" input_arg { name: \"a\" type: DT_FLOAT } output_arg { name: \"a\" type: DT_INT32 } }
          ret { key: \"a\" value: \"a\" }","nodes":[]})";
   EXPECT_THAT(*api->Call("check", WithFunctions(typed)), HasSubstr("[2,\"node 'a_0' (Identity): "));
-  // The types of some are those of their calls.
+  // Calls determine some of the types.
   const std::string polymorphic =
       R"({"f":1,"h":"signature { name: \"g\" input_arg { name: \"a\" type_attr: \"T\" } attr { name: \"T\" type: \"type\" } }","nodes":[0]})";
   EXPECT_THAT(*api->Call("check", WithFunctions(polymorphic)),
@@ -989,7 +994,7 @@ TEST_F(EditTest, RunsAndDifferentiatesTheBodyOfAFunction) {
   const std::unique_ptr<EditApi> api = Open("f.pbtxt");
   const std::string feed =
       R"(,"function":0,"feeds":[{"name":"a","type":"float","shape":[4],"values":"1 2 3 4"}])";
-  // Node 2 is behind the argument and 'n'.
+  // Node 2 comes after the argument and 'n'.
   EXPECT_THAT(*api->Call("run", Request({"0"}, feed + R"(,"until":["split"])")),
               AllOf(HasSubstr("\"n\":2,\"o\":1,\"t\":\"float\",\"s\":[2]"),
                     HasSubstr("\"first\":\"-3 -4\"")));
@@ -1020,7 +1025,7 @@ TEST_F(EditTest, SavesTheRestOfFunctionsByteForByte) {
     return ReadFile(File(file));
   };
   EXPECT_EQ(save("0,1"), text);
-  // One node.
+  // Changes one node.
   const size_t begin = text.find("    node_def { name: 'n'");
   const size_t end = text.find("\n    node_def { name: \"split\"");
   const std::string other = save(changed);
@@ -1029,7 +1034,7 @@ TEST_F(EditTest, SavesTheRestOfFunctionsByteForByte) {
   const std::string new_node = other.substr(begin, other.size() - begin - (text.size() - end));
   EXPECT_THAT(new_node,
               AllOf(StartsWith("    node_def {\n      name: \"m\"\n"), EndsWith("\n    }")));
-  // A node goes, one comes; another function goes.
+  // A node is removed, a node is added, and another function is removed.
   const std::string fewer =
       save(absl::StrCat(R"({"f":0,"nodes":[0,3,{"t":"name: \"new\" op: \"NoOp\""}]})"));
   EXPECT_THAT(
@@ -1038,7 +1043,7 @@ TEST_F(EditTest, SavesTheRestOfFunctionsByteForByte) {
             Not(HasSubstr("The first of")), Not(HasSubstr("name: \"g\"")),
             HasSubstr("    node_def {\n      name: \"new\"\n      op: \"NoOp\"\n    }\n    ret {"),
             HasSubstr("  # The last one.\n  gradient {")));
-  // The header: what it changes, and nothing else.
+  // Saving rewrites the changed part of the header and leaves the rest.
   const std::string header =
       R"("h":"signature { name: \"f\" description: \"One.\" input_arg { name: \"a\" type: DT_FLOAT }
          output_arg { name: \"n\" type: DT_FLOAT } control_output: \"done\" }
@@ -1051,9 +1056,9 @@ TEST_F(EditTest, SavesTheRestOfFunctionsByteForByte) {
   EXPECT_EQ(with_header.substr(0, ret), text.substr(0, ret));
   EXPECT_THAT(with_header, EndsWith(text.substr(after)));
   EXPECT_THAT(with_header, HasSubstr("value: \"n:y:0\"\n    }\n    control_ret"));
-  // To another format and back.
+  // Converts to another format and back.
   EXPECT_EQ(ParseGraphDef(save(changed, "f.pb"))->library().function(0).node_def(0).name(), "m");
-  // A library without functions.
+  // The library has no functions left.
   const std::string none = save("");
   EXPECT_THAT(none, AllOf(StartsWith(text.substr(0, text.find("  # The first one."))),
                           EndsWith(text.substr(text.find("  # The last one.")))));
@@ -1076,7 +1081,7 @@ TEST_F(EditTest, SavesTheRestOfBinaryFunctionsByteForByte) {
     return absl::StrCat(std::string(1, static_cast<char>(number << 3 | 2)),
                         std::string(1, static_cast<char>(content.size())), content);
   };
-  // Fields in an order of their own, and unknown ones.
+  // The fields are in an unusual order, and some are unknown.
   const std::string first_node = field(2, "NoOp") + field(1, "one") + field(15, "unknown");
   const std::string second_node = field(2, "NoOp") + field(1, "two");
   const std::string first = field(3, first_node) + field(3, second_node) +
@@ -1110,8 +1115,8 @@ TEST_F(EditTest, SavesTheRestOfBinaryFunctionsByteForByte) {
   EXPECT_EQ(ParseGraphDef(signature)->library().function(0).signature().output_arg_size(), 1);
 }
 
-TEST_F(EditTest, SavesNewFunctionsBesideTheOthers) {
-  // An identity.
+TEST_F(EditTest, SavesNewFunctionsNextToTheOthers) {
+  // A function that returns its argument.
   const std::string added =
       R"({"h":"signature { name: \"h\" input_arg { name: \"x\" type: DT_FLOAT }
           output_arg { name: \"y\" type: DT_FLOAT } } ret { key: \"y\" value: \"x\" }",
@@ -1129,7 +1134,7 @@ TEST_F(EditTest, SavesNewFunctionsBesideTheOthers) {
     return names;
   };
 
-  // Behind the others, of which every byte stays.
+  // The new function comes last, and every byte of the others stays.
   const std::string text = kFunctions;
   WriteFile(File("f.pbtxt"), text);
   {
@@ -1142,7 +1147,7 @@ TEST_F(EditTest, SavesNewFunctionsBesideTheOthers) {
     EXPECT_THAT(more, EndsWith(text.substr(place)));
     EXPECT_THAT(more, HasSubstr("  function {\n    signature {\n      name: \"h\""));
     EXPECT_THAT(names(*ParseGraphDefText(more)), ElementsAre("f", "g", "h"));
-    // A run of the new function by itself.
+    // Runs only the new function.
     const absl::StatusOr<std::string> run = api->Call(
         "run", WithFunctions(absl::StrCat("1,", added),
                              R"(,"function":1,"until":["x"],"feeds":[{"name":"x","type":"float",
@@ -1156,7 +1161,7 @@ TEST_F(EditTest, SavesNewFunctionsBesideTheOthers) {
     }
   }
 
-  // The first function of a file, and none again.
+  // Adds the first function of a file, and then removes it.
   const std::string node = "# A node.\nnode { name: 'x' op: 'NoOp' }\nversions { producer: 27 }\n";
   WriteFile(File("n.pbtxt"), node);
   {

@@ -1,4 +1,4 @@
-// Tests of how the bodies of functions become graphs.
+// Tests of converting function bodies to graphs.
 #include "tools/view/function_body.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ namespace {
 using ::testing::ElementsAre;
 
 const OpDef* FindTestOp(const std::string& op) {
-  // A function with more outputs than are counted.
+  // A function with more outputs than the converter counts.
   static const OpDef* const wide = [] {
     auto* const def = new OpDef();
     for (int i = 0; i < 300; ++i) def->add_output_arg()->set_name(absl::StrCat("o", i));
@@ -105,7 +105,7 @@ TEST(FunctionNames, ResolveInputs) {
   }
 }
 
-TEST(ControlOutputs, AreThoseOfTheSignatureAndThenOthers) {
+TEST(ControlOutputs, ListTheSignatureFirst) {
   EXPECT_THAT(
       ControlOutputs(ParsedFunction("signature { name: 'f' control_output: ['b', 'a', 'b'] } "
                                     "control_ret { key: 'z' value: 'n' } "
@@ -137,7 +137,7 @@ TEST(FunctionGraph, HasArgumentsNodesResultsAndControlOutputs) {
   for (const NodeDef& node : graph.node()) {
     absl::StrAppend(&actual, node.ShortDebugString(), "\n");
   }
-  // Names are those of the function, where they are free.
+  // Nodes have the names of the function if these are free.
   EXPECT_EQ(actual,
             R"(name: "a" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } attr )"
             R"({ key: "shape" value { shape { dim { size: 4 } } } })"

@@ -1,4 +1,4 @@
-// Tests of the command line as a process: exit status, standard output and error, files.
+// Tests of the command line as a process: exit status, standard output and error, and files.
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ Tensor Floats(const std::vector<float>& values) {
   return tensor;
 }
 
-// Writes a graph with y = x * factor (2) and the gradient ops of fake quantization, and its feeds.
+// Writes a graph with y = x * 2 and the gradient ops of fake quantization, and its feeds.
 class GradflowTest : public testing::CommandLineFixture {
  protected:
   void SetUp() override {
@@ -58,7 +58,7 @@ class GradflowTest : public testing::CommandLineFixture {
   std::string Feed() const { return "x=" + File("x.npy"); }
 };
 
-TEST_F(GradflowTest, RunPrintsWhatItFetches) {
+TEST_F(GradflowTest, RunPrintsFetchedTensors) {
   const ProcessResult result =
       Gradflow({"run", File("graph.pb"), "--feed", Feed(), "--fetch", "y", "--fetch", "grad:2"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -88,7 +88,7 @@ TEST_F(GradflowTest, RunWritesFilesOnAnyNumberOfThreads) {
   }
 }
 
-// Files are open until all are written, more than a shell allows by default.
+// All output files are open at the same time, which exceeds the default limit of shells.
 TEST_F(GradflowTest, RunWritesMoreFilesThanMayBeOpen) {
   std::string command = "ulimit -Sn 64 && exec \"$@\"";
   std::vector<std::string> arguments = {
@@ -110,7 +110,7 @@ TEST_F(GradflowTest, RunFeedsAnyTensorAndRunsTargets) {
   EXPECT_EQ(result.out, "y: Tensor<type: float shape: [3] values: 1 9 0.25>\n");
 }
 
-TEST_F(GradflowTest, RunSaysWhatFailed) {
+TEST_F(GradflowTest, RunReportsFailures) {
   const std::string graph = File("graph.pb");
   WriteFile(File("broken.npy"), "not an array");
   WriteFile(File("broken.pb"), "\x0a\xff");
@@ -149,7 +149,7 @@ TEST_F(GradflowTest, FailedRunLeavesNoFile) {
   ExpectFailure(Gradflow({"run", File("graph.pb"), "--feed", Feed(), "--fetch",
                           "y=" + File("no_folder") + "/y.npy"}),
                 "NOT_FOUND", HasSubstr("no_folder"));
-  // It also neither keeps the files that could be written nor prints the other outputs.
+  // The command keeps no files and prints no other outputs.
   ExpectFailure(Gradflow({"run", File("graph.pb"), "--feed", Feed(), "--fetch", "y=" + out,
                           "--fetch", "x=" + File("no_folder") + "/x.npy", "--fetch", "grad"}),
                 "NOT_FOUND", HasSubstr("no_folder"));
@@ -177,7 +177,7 @@ TEST_F(GradflowTest, WrongUsageShowsTheUsage) {
   }
 }
 
-TEST_F(GradflowTest, HelpIsNoError) {
+TEST_F(GradflowTest, HelpSucceeds) {
   for (const char* command : {"run", "bench", "inspect", "ops", "convert"}) {
     const ProcessResult result = Gradflow({command, "--help"});
     EXPECT_EQ(result.exit_code, 0);
@@ -204,7 +204,7 @@ TEST_F(GradflowTest, BenchReportsTimesAsTextAndJson) {
               MatchesRegex("median .* over 5 runs on 1 threads; peak .* bytes of tensors, .*\n"));
 }
 
-TEST_F(GradflowTest, BenchSaysHowFarItIsIfAsked) {
+TEST_F(GradflowTest, BenchShowsProgressOnRequest) {
   const std::vector<std::string> bench = {"bench", File("graph.pb"), "--feed", Feed()};
   EXPECT_THAT(Gradflow(bench).err, IsEmpty());
   std::vector<std::string> asked = bench;
@@ -216,7 +216,7 @@ TEST_F(GradflowTest, BenchSaysHowFarItIsIfAsked) {
 }
 
 TEST_F(GradflowTest, RunStopsAtItsTimeout) {
-  // 8,000 distinct products, which take seconds.
+  // 8,000 distinct products take longer than the timeout.
   Scope root = Scope::NewRootScope();
   Output x = ops::Placeholder(root.WithOpName("x"), DT_FLOAT);
   Output product = x;
@@ -264,8 +264,8 @@ TEST_F(GradflowTest, InspectListsThePlan) {
   EXPECT_EQ(Gradflow({"inspect", File("layer.pbtxt"), "--fast"}).exit_code, 2);
 }
 
-// Fetched, the statistics of a normalization would keep it from being fused.
-TEST_F(GradflowTest, InspectPlansNoOutputsBesideUsedOnes) {
+// If the statistics of a normalization were fetched, it could not be fused.
+TEST_F(GradflowTest, InspectPlansOnlyUsedOutputs) {
   const std::string types = "attr { key: 'T' value { type: DT_FLOAT } } ";
   std::string graph;
   for (const char* name : {"x", "filter", "scale", "offset", "mean", "variance"}) {
@@ -300,7 +300,7 @@ TEST_F(GradflowTest, InspectReportsMissingOps) {
                                 HasSubstr("Convolve3000")));
 }
 
-TEST_F(GradflowTest, InspectHasThisText) {
+TEST_F(GradflowTest, InspectHasTheExpectedText) {
   const std::string types = "attr { key: 'T' value { type: DT_FLOAT } } ";
   const auto unpack = [&](const std::string& name, int num) {
     return absl::StrCat("node { name: '", name, "' op: 'Unpack' input: 'x' attr { key: 'num' ",
@@ -326,6 +326,26 @@ TEST_F(GradflowTest, InspectHasThisText) {
             "inputs:\n  x  float <unknown>\n  d  float <unknown>\noutputs:\n" +
                 outputs("few") + outputs("many") + "  many  ... and 1 more\n" +
                 "  d  float <unknown>\n");
+  // Nodes of functions are counted, and the functions that nodes call are checked.
+  WriteFile(
+      File("calls.pbtxt"),
+      absl::StrCat(x,
+                   "node { name: 'c' op: 'PartitionedCall' input: 'x' attr { key: 'Tin' value "
+                   "{ list { type: DT_FLOAT } } } attr { key: 'Tout' value { list { type: "
+                   "DT_FLOAT } } } attr { key: 'f' value { func { name: 'f' } } } }\n"
+                   "library { function { signature { name: 'f' input_arg { name: 'a' type: "
+                   "DT_FLOAT } output_arg { name: 'r' type: DT_FLOAT } } "
+                   "node_def { name: 'n' op: 'g' input: 'a' } ret { key: 'r' value: "
+                   "'n:r:0' } } function { signature { name: 'g' input_arg { name: 'a' type: "
+                   "DT_FLOAT } output_arg { name: 'r' type: DT_FLOAT } } "
+                   "node_def { name: 'm' op: 'Unheard' input: 'a' } ret { key: 'r' value: "
+                   "'a' } } }"));
+  EXPECT_THAT(Gradflow({"inspect", File("calls.pbtxt")}).out,
+              AllOf(HasSubstr("functions: 2\nnodes of functions: 2\n       1  Unheard\n       1  "
+                              "g\n"),
+                    HasSubstr("cannot run:\n  node 'c' (PartitionedCall): function 'f': node 'n' "
+                              "(g): function 'g': "),
+                    HasSubstr("Unheard")));
   WriteFile(File("bad.pbtxt"),
             x + "node { name: 'p' op: 'PlaceholderWithDefault' input: 'x:0' attr { key: 'shape' "
                 "value { shape { dim { size: 3 } } } } }\nnode { name: 'o' op: 'Odd' input: '^p' "
@@ -335,7 +355,7 @@ TEST_F(GradflowTest, InspectHasThisText) {
                          "       1  PlaceholderWithDefault\n"
                          "inputs:\n  x  float <unknown>\n  p  INVALID [3]\n"
                          "outputs:\n  o  (Odd)\ncannot run:\n  "));
-  // Changes of a plan are listed up to 1000.
+  // At most 1000 changes of a plan are listed.
   for (const int count : {1000, 1001}) {
     std::string graph = x;
     for (int i = 0; i <= count; ++i) {
@@ -352,7 +372,7 @@ TEST_F(GradflowTest, InspectHasThisText) {
   }
 }
 
-// An error that has two shapes of many long sizes.
+// The error contains two shapes with many long sizes.
 TEST_F(GradflowTest, InspectCutsLongLinesOfErrors) {
   std::string graph;
   for (const char* name : {"x", "z"}) {
@@ -375,7 +395,7 @@ TEST_F(GradflowTest, InspectCutsLongLinesOfErrors) {
   for (const absl::string_view line : absl::StrSplit(result.out.substr(begin), '\n')) {
     longest = std::max(longest, line.size());
   }
-  // The indent, 4096 bytes and "...".
+  // The longest line has the indent, 4096 bytes and "...".
   EXPECT_EQ(longest, 2 + 4096 + 3);
 }
 
@@ -385,7 +405,7 @@ TEST_F(GradflowTest, ConvertsBothWaysWithoutLoss) {
   EXPECT_THAT(ReadFile(File("graph.pbtxt")), HasSubstr("op: \"FakeQuantWithMinMaxVarsGradient\""));
   EXPECT_EQ(Gradflow({"convert", File("graph.pbtxt"), File("back.pb")}).exit_code, 0);
   EXPECT_EQ(ReadFile(File("back.pb")), ReadFile(binary));
-  // Both forms run alike.
+  // The text form also runs.
   const ProcessResult run =
       Gradflow({"run", File("graph.pbtxt"), "--feed", Feed(), "--fetch", "y"});
   EXPECT_THAT(run.out, HasSubstr("2 -6 1"));
@@ -413,7 +433,7 @@ TEST_F(GradflowTest, OpsShowsDocumentationAndSuggestsNames) {
 )");
   EXPECT_THAT(Gradflow({"ops", "Floor"}).out, HasSubstr("    gradient: none; backpropagation "));
   EXPECT_THAT(Gradflow({"ops"}).out,
-              AllOf(StartsWith("Abs("), HasSubstr("    gradient: yes\n\nA")));
+              AllOf(StartsWith("Abort("), HasSubstr("    gradient: yes\n\nA")));
   ExpectFailure(Gradflow({"ops", "FusedBatchNormGrad3"}), "NOT_FOUND",
                 HasSubstr("FusedBatchNormGradV3"));
 }
@@ -434,7 +454,7 @@ TEST_F(GradflowTest, OpsListsTheOpsOfAGraphAndItsFunctions) {
   EXPECT_EQ(Gradflow({"ops", "Abs", "--of", File("graph.pbtxt")}).exit_code, 2);
 }
 
-// The printed definitions equal TensorFlow's signatures.
+// The printed definitions match TensorFlow's signatures.
 TEST_F(GradflowTest, OpsAgreeWithTensorFlowsSignatures) {
   const ProcessResult result = Gradflow({"ops", "--format", "pbtxt"});
   ASSERT_EQ(result.exit_code, 0) << result.err;

@@ -1,4 +1,4 @@
-// gradflow gradients, as a process.
+// Tests of `gradflow gradients` as a process.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +30,8 @@ using ::testing::IsEmpty;
 using ::testing::MatchesRegex;
 using ::testing::Not;
 
-// loss = sum(tanh(x w)), an integer placeholder, and y = floor(x), which has no derivative.
+// Writes a graph with loss = sum(tanh(x w)), an integer placeholder, and y = floor(x), which is not
+// differentiable.
 class GradientsCommandTest : public testing::CommandLineFixture {
  protected:
   void SetUp() override {
@@ -66,7 +67,7 @@ TEST_F(GradientsCommandTest, WritesTheGraphWithGradients) {
   EXPECT_THAT(run.out, HasSubstr(gradient + ": Tensor<type: float shape: [2,2] values: "));
 }
 
-TEST_F(GradientsCommandTest, DifferentiatesByNames) {
+TEST_F(GradientsCommandTest, TakesNamesOfTensors) {
   const ProcessResult result = Gradients({"--of", "y", "--wrt", "w,x,xw:0,n"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("w: gradients/xw/"), HasSubstr("\nx: gradients/xw/"),
@@ -75,7 +76,7 @@ TEST_F(GradientsCommandTest, DifferentiatesByNames) {
 
 TEST_F(GradientsCommandTest, ComparesWithDifferences) {
   for (const char* const recompute : {"", "--recompute"}) {
-    // 0 is no limit.
+    // 0 means no limit.
     const std::string limit = *recompute == 0 ? "1000000" : "0";
     std::vector<std::string> options = {
         "--of", "loss", "--wrt", "x,w", "--check", "x=" + File("x.npy"), "--memory-limit", limit};
@@ -108,8 +109,7 @@ TEST_F(GradientsCommandTest, RecomputesOnDemand) {
   EXPECT_GT(sines({"--of", "last", "--recompute"}), kNodes);
 }
 
-// The tensor that is fed as y has another shape than x, and so has the gradient that follows from
-// it.
+// The tensor fed as y has another shape than x, and so does the gradient computed from it.
 TEST_F(GradientsCommandTest, RefusesAGradientOfAnotherShape) {
   const Scope root = Scope::NewRootScope();
   const Output x = ops::Placeholder(root.WithOpName("x"), DT_FLOAT);
@@ -125,7 +125,7 @@ TEST_F(GradientsCommandTest, RefusesAGradientOfAnotherShape) {
   EXPECT_THAT(result.err, HasSubstr("the gradient of 'x' is float [1]; the tensor is float [100]"));
 }
 
-// Of sign(x) at a jump within the step, which is 1e-3.
+// sign(x) jumps within the step of 1e-3.
 TEST_F(GradientsCommandTest, FailsIfAGradientDiffers) {
   const Scope root = Scope::NewRootScope();
   const Output x = ops::Placeholder(root.WithOpName("x"), DT_DOUBLE);
@@ -145,7 +145,8 @@ TEST_F(GradientsCommandTest, FailsIfAGradientDiffers) {
   EXPECT_TRUE(FileExists(File("out.pb")));
 }
 
-// Compares every second element of 101 to 200, and fewer of more.
+// Compares every second element of tensors with 101 to 200 elements, and a smaller part of larger
+// tensors.
 TEST_F(GradientsCommandTest, ComparesEvenlySpacedElements) {
   const auto check = [&](const Tensor& value, DataType dtype) {
     const Scope root = Scope::NewRootScope();
@@ -159,7 +160,7 @@ TEST_F(GradientsCommandTest, ComparesEvenlySpacedElements) {
     const std::string out = Gradients({"--of", "y", "--check", "x=" + File("x.npy")}).out;
     return out.substr(out.find('\n') + 1);
   };
-  // Sign jumps at the place of 0.
+  // Sign jumps at the position of the 0.
   const auto jump_at = [&](int size, int place) {
     std::vector<float> values(size, 2);
     values[place] = 0;
@@ -175,7 +176,7 @@ TEST_F(GradientsCommandTest, ComparesEvenlySpacedElements) {
   EXPECT_THAT(jump_at(101, 99), HasSubstr("  agrees: "));
   EXPECT_THAT(jump_at(201, 4), HasSubstr("  agrees: "));
   EXPECT_EQ(check(AsTensor<float>({}), DT_FLOAT), "  no elements\n");
-  // The step is relative to large numbers.
+  // For large numbers, the step is relative.
   EXPECT_THAT(check(AsTensor<double>({1e9, 3}), DT_DOUBLE),
               MatchesRegex("  agrees: largest difference [^\n]* \\(allowed 2e\\+03\\): [^\n]*\n"));
   check(AsTensor<half>({half(1.0f)}), DT_HALF);
@@ -195,8 +196,8 @@ TEST_F(GradientsCommandTest, ComparesNoGradientsOfOtherTypes) {
   EXPECT_THAT(result.out, EndsWith("\n  not compared: differences are of float or double\n"));
 }
 
-// The gradient of a variable is the sum of those of its reads.
-TEST_F(GradientsCommandTest, DifferentiatesByVariables) {
+// The gradient of a variable is the sum of the gradients of its reads.
+TEST_F(GradientsCommandTest, DifferentiatesWithRespectToVariables) {
   const Scope root = Scope::NewRootScope();
   const Output w = ops::VarHandleOp(root.WithOpName("w"), DT_FLOAT, {2});
   const Output rows = ops::VarHandleOp(root.WithOpName("rows"), DT_FLOAT, {3, 2});
@@ -204,7 +205,7 @@ TEST_F(GradientsCommandTest, DifferentiatesByVariables) {
   const Output r = ops::Variable(root.WithOpName("r"), {2}, DT_FLOAT);
   const Output a = ops::ReadVariableOp(root.WithOpName("a"), w, DT_FLOAT);
   const Output b = ops::ReadVariableOp(root.WithOpName("b"), w, DT_FLOAT);
-  // Ops that read no part of it.
+  // These ops do not read the value.
   ops::AssignVariableOp(root, w, {1.0f, 2.0f});
   ops::VarIsInitializedOp(root, w);
   ops::VariableShape(root, w);
@@ -225,7 +226,7 @@ TEST_F(GradientsCommandTest, DifferentiatesByVariables) {
       MatchesRegex("w: gradients/[^\n]*\n  agrees: [^\n]* element 1 is -16 by the gradient[^\n]*\n"
                    "rows: no gradient\n"
                    "r: gradients/[^\n]*\n  agrees: [^\n]*\n"));
-  // Rows of a variable cannot be fed.
+  // The rows of a variable cannot be fed.
   const ProcessResult other =
       Gradients({"--of", "all", "--wrt", "variables", "--check", "w=" + File("w.npy"), "--check",
                  "r=" + File("r.npy"), "--check", "g=" + File("g.npy")});
@@ -247,11 +248,11 @@ TEST_F(GradientsCommandTest, ErrorsNameTheFlag) {
   expect({"--of", "shape"}, "--of 'shape' must be of floating-point numbers, but is int32");
   expect({"--of", "loss", "--wrt", "x,"}, "--wrt ''");
   expect({"--of", "loss", "--wrt", "variables"},
-         "the graph has no variables of floating-point numbers; --wrt takes names, too");
+         "the graph has no variables of floating-point numbers; --wrt also takes names");
   EXPECT_EQ(Gradflow({"gradients", File("graph.pb")}).exit_code, 2);
 }
 
-TEST_F(GradientsCommandTest, ErrorsOfFeeds) {
+TEST_F(GradientsCommandTest, RejectsInvalidFeeds) {
   const ProcessResult missing = Gradients({"--of", "loss", "--check", "x=" + File("nothing.npy")});
   EXPECT_EQ(missing.exit_code, 1);
   EXPECT_THAT(missing.err, HasSubstr("nothing.npy"));

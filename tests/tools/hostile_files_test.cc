@@ -1,4 +1,4 @@
-// Tests of the command line on invalid files: messages, and no partial outputs.
+// Tests of the command line with invalid files: error messages, and no partial outputs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -55,7 +55,7 @@ class HostileFilesTest : public testing::CommandLineFixture {
     }
   }
 
-  // Expects one line that names the file, and no other output.
+  // Expects a single line that names the file, and no other output.
   static void ExpectFailure(const ProcessResult& result, const std::string& code,
                             const std::string& file, const std::string& text) {
     CommandLineFixture::ExpectFailure(result, code,
@@ -76,7 +76,7 @@ constexpr BadFile kBadFiles[] = {
     {"pipe", "expected a regular file, but found a pipe"},
 };
 
-TEST_F(HostileFilesTest, EveryCommandSaysWhatIsWrongWithAGraph) {
+TEST_F(HostileFilesTest, EveryCommandReportsTheFaultOfAGraph) {
   const std::string out = File("out.pb");
   for (const char* kind : {".pb", ".pbtxt"}) {
     for (const BadFile& bad : kBadFiles) {
@@ -92,7 +92,7 @@ TEST_F(HostileFilesTest, EveryCommandSaysWhatIsWrongWithAGraph) {
   EXPECT_FALSE(FileExists(out));
 }
 
-TEST_F(HostileFilesTest, RunSaysWhatIsWrongWithAFeed) {
+TEST_F(HostileFilesTest, RunReportsTheFaultOfAFeed) {
   const std::string out = File("out.npy");
   for (const BadFile& bad : kBadFiles) {
     const std::string file = File(absl::StrCat(bad.name, ".npy"));
@@ -104,7 +104,7 @@ TEST_F(HostileFilesTest, RunSaysWhatIsWrongWithAFeed) {
   EXPECT_FALSE(FileExists(out));
 }
 
-// Existing files are unchanged, and no temporary file remains.
+// Existing files do not change, and no temporary file remains.
 TEST_F(HostileFilesTest, OutputsThatCannotBeWrittenLeaveNothing) {
   const std::vector<std::string> run = {"run", File("good.pb"), "--feed", "x=" + File("good.npy")};
   for (const char* out : {"folder", "pipe"}) {
@@ -121,7 +121,7 @@ TEST_F(HostileFilesTest, OutputsThatCannotBeWrittenLeaveNothing) {
   }
 }
 
-TEST_F(HostileFilesTest, AnOutputThatCannotBeWrittenLeavesTheOthersAsTheyWere) {
+TEST_F(HostileFilesTest, AFailedOutputDoesNotChangeTheOthers) {
   const std::string old = File("old.npy");
   WriteFile(old, "old");
   const ProcessResult result =
@@ -134,7 +134,7 @@ TEST_F(HostileFilesTest, AnOutputThatCannotBeWrittenLeavesTheOthersAsTheyWere) {
   }
 }
 
-TEST_F(HostileFilesTest, ATensorBeyondTheLimitIsAnError) {
+TEST_F(HostileFilesTest, TensorBeyondTheLimitIsAnError) {
   const std::vector<std::string> run = {
       "run", File("good.pb"), "--feed", "x=" + File("good.npy"), "--fetch", "y"};
   std::vector<std::string> limited = run;
@@ -146,7 +146,7 @@ TEST_F(HostileFilesTest, ATensorBeyondTheLimitIsAnError) {
                                 HasSubstr("tensor_memory_limit_bytes")));
 }
 
-TEST_F(HostileFilesTest, ATensorBeyondMemoryIsAnErrorAndWritesNothing) {
+TEST_F(HostileFilesTest, TensorBeyondMemoryIsAnErrorAndWritesNothing) {
   const std::string out = File("out.npy");
   const ProcessResult result = Gradflow({"run", File("good.pb"), "--fetch", "huge=" + out});
   EXPECT_EQ(result.exit_code, 1);

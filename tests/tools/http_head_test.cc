@@ -1,4 +1,4 @@
-// Tests of the limits on heads of requests, and of their parser.
+// Tests of the limits for request heads, and of their parser.
 #include "tools/edit/http_head.h"
 
 #include <gmock/gmock.h>
@@ -29,8 +29,8 @@ using State = ::gradflow::tools::HeadBuffer::State;
 
 constexpr char kFirstLine[] = "GET / HTTP/1.1\r\n";
 
-// Returns the state after all bytes, or after the first that decide. Expects the same state for
-// bytes that arrive at once, one by one, and in parts.
+// Returns the state after all bytes, or after the bytes that decide it. Expects the same state if
+// the bytes arrive at once, one by one, or in parts.
 State StateOf(const std::string& bytes) {
   HeadBuffer whole;
   const State state = whole.Add(bytes);
@@ -48,7 +48,7 @@ State StateOf(const std::string& bytes) {
   return state;
 }
 
-// Returns a head with lines of these sizes behind the first one.
+// Returns a head with lines of the given sizes after the first line.
 std::string HeadOfLines(const std::vector<size_t>& sizes) {
   std::string head = kFirstLine;
   for (const size_t size : sizes) absl::StrAppend(&head, "a:", std::string(size - 4, 'b'), "\r\n");
@@ -64,7 +64,7 @@ TEST(HttpHeadTest, EndsAtTheEmptyLine) {
   EXPECT_EQ(buffer.head(), "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
   EXPECT_EQ(buffer.rest(), "{}\r\n\r\n");
   EXPECT_EQ(StateOf(""), State::kIncomplete);
-  // Lines end with CR and LF.
+  // Lines must end with CR and LF.
   EXPECT_EQ(StateOf("GET / HTTP/1.1\nHost: h\n\n"), State::kIncomplete);
 }
 
@@ -78,7 +78,7 @@ TEST(HttpHeadTest, LimitsTheNumberOfLines) {
 TEST(HttpHeadTest, LimitsTheLengthOfLines) {
   EXPECT_EQ(StateOf(HeadOfLines({kMaxHeadLineBytes})), State::kComplete);
   EXPECT_EQ(StateOf(HeadOfLines({kMaxHeadLineBytes + 1})), State::kTooLarge);
-  // Also if they do not end.
+  // The limit also applies to a line without an end.
   EXPECT_EQ(StateOf(std::string(kMaxHeadLineBytes, 'x')), State::kIncomplete);
   EXPECT_EQ(StateOf(std::string(kMaxHeadLineBytes + 1, 'x')), State::kTooLarge);
 }
@@ -95,7 +95,7 @@ TEST(HttpHeadTest, LimitsAllBytes) {
   EXPECT_EQ(StateOf(head + std::string(kMaxHeadBytes, 'x')), State::kComplete);
   ++sizes.back();
   EXPECT_EQ(StateOf(HeadOfLines(sizes)), State::kTooLarge);
-  // The parser takes what the buffer takes.
+  // The parser accepts what the buffer accepts.
   HttpHead parsed;
   EXPECT_FALSE(ParseHttpHead(head, &parsed).has_value());
   EXPECT_EQ(parsed.fields.size(), 8u);
@@ -136,19 +136,19 @@ TEST(HttpHeadTest, RefusesMalformedHeads) {
         first + std::string("a: \0\r\n\r\n", 9), first + "a: b\r\n\r\nmore"}) {
     EXPECT_EQ(refusal(text), malformed) << text;
   }
-  // Bodies of an unclear length.
+  // The length of the body is ambiguous.
   const std::string no_length = "411 expected the length of the body";
   EXPECT_EQ(refusal(first + "Content-Length: x\r\n\r\n"), no_length);
   EXPECT_EQ(refusal(first + "Content-Length: -1\r\n\r\n"), no_length);
   EXPECT_EQ(refusal(first + "Content-Length: 1\r\nContent-Length: 2\r\n\r\n"), no_length);
   EXPECT_EQ(refusal(first + "Content-Length: 99999999999999999999\r\n\r\n"), no_length);
   EXPECT_EQ(refusal(first + "Transfer-Encoding: chunked\r\nContent-Length: 1\r\n\r\n"), no_length);
-  // The caller decides on these.
+  // The caller must check these.
   EXPECT_EQ(refusal(first + "Content-Length: 18446744073709551615\r\n\r\n"), "");
   EXPECT_EQ(refusal(first + "Transfer-Encoding: chunked\r\n\r\n"), "");
 }
 
-TEST(HttpHeadTest, WritesHeadsOfAnswers) {
+TEST(HttpHeadTest, FormatsHeadsOfAnswers) {
   EXPECT_EQ(HttpResponseHead(431, {{"A", "b"}}),
             "HTTP/1.1 431 Request Header Fields Too Large\r\nA: b\r\nConnection: close\r\n\r\n");
   EXPECT_THAT(HttpResponseHead(200, {}), HasSubstr("HTTP/1.1 200 OK\r\n"));

@@ -1,4 +1,4 @@
-// Tests of copies of graphs without the values of large constants.
+// Tests of copying graphs without the values of large constants.
 #include "tools/light_graph.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ namespace {
 
 using ::google::protobuf::util::MessageDifferencer;
 
-// A constant whose bytes are 1, 2, 3, ... of 7 bits.
+// Returns a constant with the bytes 1, 2, 3, ... of 7 bits.
 GraphDef Constant(DataType type, int64_t size) {
   GraphDef graph;
   NodeDef* const node = graph.add_node();
@@ -38,7 +38,7 @@ const AttrValue& Value(const GraphDef& graph) { return graph.node(0).attr().at("
 
 class LightGraph : public ::testing::TestWithParam<DataType> {};
 
-TEST_P(LightGraph, SummarizesAsTheGraph) {
+TEST_P(LightGraph, HasTheSummaryOfTheGraph) {
   GraphDef graph = Constant(GetParam(), kMaxLightElements + 1);
   const GraphDef before = graph;
   const GraphDef light = LightCopy(&graph);
@@ -53,6 +53,16 @@ INSTANTIATE_TEST_SUITE_P(Types, LightGraph,
                                            DT_QINT8, DT_UINT8, DT_QUINT8, DT_INT32, DT_QINT32,
                                            DT_INT64),
                          [](const auto& info) { return DataTypeString(info.param); });
+
+TEST(LightGraph, ShortensConstantsOfFunctions) {
+  const GraphDef constant = Constant(DT_FLOAT, kMaxLightElements + 1);
+  GraphDef graph;
+  *graph.mutable_library()->add_function()->add_node_def() = constant.node(0);
+  const GraphDef before = graph;
+  const GraphDef light = LightCopy(&graph);
+  EXPECT_TRUE(MessageDifferencer::Equals(graph, before));
+  EXPECT_LT(light.ByteSizeLong(), 2000);
+}
 
 TEST(LightGraph, KeepsConstantsThatShapesAreInferredFrom) {
   GraphDef graph = Constant(DT_INT64, kMaxLightElements);
@@ -73,7 +83,7 @@ TEST(LightGraph, KeepsErrors) {
   EXPECT_TRUE(MessageDifferencer::Equals(LightCopy(&graph), graph));
 }
 
-// The first values are those of the constant; the copy repeats the last of 64.
+// The copy has the first 64 values of the constant and repeats the last of them.
 TEST(LightGraph, HasTheFirstValuesOfLargeConstants) {
   GraphDef graph = Constant(DT_INT8, kMaxLightElements + 1);
   GraphDef small = Constant(DT_INT8, kMaxLightElements);
@@ -86,17 +96,17 @@ TEST(LightGraph, HasTheFirstValuesOfLargeConstants) {
   EXPECT_TRUE(MessageDifferencer::Equals(light.node(1), small.node(0)));
 }
 
-// A constant of few elements may have more bytes than that.
+// A constant with few elements may have more bytes than the limit.
 TEST(LightGraph, KeepsConstantsOfFewElements) {
   GraphDef graph = Constant(DT_DOUBLE, kMaxLightElements / 4);
   EXPECT_TRUE(MessageDifferencer::Equals(LightCopy(&graph), graph));
-  // It repeats one value.
+  // The constant repeats one value.
   graph = Constant(DT_FLOAT, 2 * kMaxLightElements);
   TensorProto* const repeated = (*graph.mutable_node(0)->mutable_attr())["value"].mutable_tensor();
   repeated->clear_tensor_content();
   repeated->add_float_val(3);
   EXPECT_TRUE(MessageDifferencer::Equals(LightCopy(&graph), graph));
-  // Its shape is wrong.
+  // The shape of the constant is wrong.
   graph = Constant(DT_FLOAT, kMaxLightElements + 1);
   (*graph.mutable_node(0)->mutable_attr())["value"]
       .mutable_tensor()

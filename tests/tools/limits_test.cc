@@ -1,5 +1,5 @@
-// Files of a few kilobytes to megabytes that ask for far more: each command ends soon, within a
-// little memory, with an error or a short output, and touches no file but its own.
+// Tests with small files that ask for much more than their size. Each command ends soon and takes
+// little memory. It returns an error or a short output, and touches no other file.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -39,7 +39,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-// Sanitizers take several times the memory and the time.
+// Sanitizers need several times the memory and the time.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(GRADFLOW_TSAN)
 constexpr bool kSanitized = true;
 #elif defined(__has_feature)  // clang
@@ -84,13 +84,14 @@ class CommandLimitsTest : public CommandLineFixture {
     return File(name);
   }
 
-  // Runs a command and expects it to take little.
+  // Runs a command and expects that it takes little time and memory.
   static ProcessResult Run(std::vector<std::string> arguments,
                            int64_t max_bytes = int64_t{200} << 20) {
     ProcessResult result = Gradflow(std::move(arguments));
     EXPECT_GE(result.exit_code, 0);
     if (!kSanitized) {
-      // It takes at most one alone. Hardware threads share cores with what runs beside the test.
+      // A command alone takes at most one second, but hardware threads share cores with other
+      // processes.
       EXPECT_LT(result.cpu_seconds, 2);
       EXPECT_LT(result.peak_bytes, max_bytes);
     }
@@ -133,7 +134,7 @@ TEST_F(CommandLimitsTest, JoinedStringsEndWithTheRun) {
     const std::string graph = Write("graph.pb", JoinedStrings(op, 3000));
     const ProcessResult result =
         Gradflow({"run", graph, "--fetch", "joined", "--timeout", "0.1", "--threads", "1"});
-    // On a slow machine, the import may take the time.
+    // On a slow machine, the import may use up the time.
     ExpectFailure(result, "DEADLINE_EXCEEDED",
                   AnyOf(HasSubstr("--timeout"), HasSubstr("the time for the import is over")));
   }
@@ -231,7 +232,7 @@ TEST_F(CommandLimitsTest, ConstantsThatRepeatAValueAreCharged) {
     if (i == 20'000) WriteFile(part, bytes);
   }
   WriteFile(file, bytes);
-  // The messages of 12.9 MB take most of this.
+  // The messages take most of this memory.
   ExpectFailure(Run({"run", file}, int64_t{300} << 20), "INVALID_ARGUMENT",
                 HasSubstr("max_constant_bytes"));
   ExpectFailure(Run({"run", part, "--memory-limit", "50000000"}), "RESOURCE_EXHAUSTED",
@@ -242,7 +243,7 @@ TEST_F(CommandLimitsTest, ConstantsThatRepeatAValueAreCharged) {
 
 // ---- Conversion ----
 
-// A node with a long name and `attrs` attributes that have a field unknown to gradflow.
+// Returns a node with a long name and `attrs` attributes, each with an unknown field.
 GraphDef UnknownFields(size_t name_bytes, int attrs) {
   GraphDef graph;
   NodeDef* const node = AddNode(std::string(name_bytes, 'n'), "Op", &graph);
@@ -263,7 +264,7 @@ TEST_F(CommandLimitsTest, ConvertRepeatsNoLongNames) {
 }
 
 TEST_F(CommandLimitsTest, ConvertWritesNoTextManyTimesItsInput) {
-  // A list of booleans inside of functions inside of functions, where each line is indented.
+  // A list of bools inside nested functions, where the text indents each line.
   GraphDef graph;
   AttrValue* value = &Attr(AddNode("n", "Op", &graph), "a");
   for (int depth = 0; depth < 20; ++depth) value = &(*value->mutable_func()->mutable_attr())["a"];
@@ -276,7 +277,7 @@ TEST_F(CommandLimitsTest, ConvertWritesNoTextManyTimesItsInput) {
 
 // ---- Images ----
 
-// A lossless WebP image of 295 KB, whose prefix codes would take 0.8 GB.
+// A small lossless WebP image whose prefix codes would take much memory.
 TEST_F(CommandLimitsTest, PrefixCodesOfImagesAreCharged) {
   GraphDef graph;
   AddConst("contents", DT_STRING, {}, &graph)
@@ -298,7 +299,7 @@ class GoldenLimitsTest : public CommandLimitsTest {
     GRADFLOW_ASSERT_OK(WriteNpy(File("case/feeds/x.npy"), Tensor(1.5f)));
   }
 
-  // Writes a case whose one unused output has this name.
+  // Writes a case with one unused output of this name.
   void WriteCase(const std::string& name) const {
     GraphDef graph;
     Attr(AddNode("x", "Placeholder", &graph), "dtype").set_type(DT_FLOAT);
@@ -350,7 +351,7 @@ TEST_F(GoldenLimitsTest, UpdateFollowsNoLinks) {
     EXPECT_TRUE(fs::is_empty(File("outside")));
     fs::remove_all(File("case/expected"));
   }
-  // A link in place of a file is replaced, and its target stays.
+  // The link is replaced by a file, and its target stays.
   WriteFile(File("outside/y.npy"), "other");
   fs::create_directories(File("case/expected/layer"));
   fs::create_symlink(File("outside/y.npy"), File("case/expected/layer/y.npy"));
@@ -359,7 +360,7 @@ TEST_F(GoldenLimitsTest, UpdateFollowsNoLinks) {
   EXPECT_FALSE(fs::is_symlink(File("case/expected/layer/y.npy")));
 }
 
-TEST_F(GoldenLimitsTest, SideFilesAreShort) {
+TEST_F(GoldenLimitsTest, SideFilesHaveLimitedSize) {
   WriteCase("y");
   EXPECT_EQ(Run({"test", "--update", File("case")}).exit_code, 0);
   WriteFile(File("case/tolerance.txt"), "exact\n");
@@ -415,7 +416,7 @@ TEST_F(GoldenLimitsTest, CasesWriteNoFiles) {
   EXPECT_TRUE(FileExists(target));
 }
 
-// ---- What reaches the terminal ----
+// ---- Output to the terminal ----
 
 bool IsPrintable(const std::string& text) {
   return std::all_of(text.begin(), text.end(), [](unsigned char c) {
@@ -423,7 +424,7 @@ bool IsPrintable(const std::string& text) {
   });
 }
 
-TEST_F(CommandLimitsTest, MessagesOfTheGraphAreEscapedAndCut) {
+TEST_F(CommandLimitsTest, MessagesOfTheGraphAreEscapedAndTruncated) {
   GraphDef graph;
   AddConst("x", DT_FLOAT, {}, &graph)->add_float_val(1.0f / 0.0f);
   NodeDef* const check = AddNode("y", "CheckNumerics", &graph);
@@ -459,7 +460,7 @@ TEST_F(CommandLimitsTest, NamesOfFilesAreEscaped) {
   EXPECT_THAT(result.out, AllOf(StartsWith("ok "), HasSubstr("\\x1b[2J")));
 }
 
-TEST_F(CommandLimitsTest, LongStringsArePrintedInPart) {
+TEST_F(CommandLimitsTest, LongStringsArePrintedPartly) {
   GraphDef graph;
   AddConst("text", DT_STRING, {2}, &graph)->add_string_val(std::string(1 << 20, 'x'));
   const ProcessResult result = Run({"run", Write("graph.pb", graph)});
@@ -469,7 +470,7 @@ TEST_F(CommandLimitsTest, LongStringsArePrintedInPart) {
                          "... ", std::string(200, 'x'), "...>\n"));
 }
 
-TEST_F(CommandLimitsTest, ManyOutputsArePrintedInPart) {
+TEST_F(CommandLimitsTest, ManyOutputsArePrintedPartly) {
   GraphDef graph;
   AddConst("x", DT_UINT8, {5000}, &graph);
   AddUnpack("unpack", "x", DT_UINT8, 5000, &graph);
@@ -486,7 +487,7 @@ TEST_F(CommandLimitsTest, ManyOutputsArePrintedInPart) {
   }
 }
 
-TEST_F(CommandLimitsTest, ManyValuesArePrintedInPart) {
+TEST_F(CommandLimitsTest, ManyValuesArePrintedPartly) {
   std::string values = "0";
   for (int i = 1; i < 32; ++i) values += " 0";
   for (const int size : {32, 33}) {
@@ -500,7 +501,7 @@ TEST_F(CommandLimitsTest, ManyValuesArePrintedInPart) {
 
 // ---- Options ----
 
-TEST_F(CommandLimitsTest, OptionsThatAreNoNumbersAreRefused) {
+TEST_F(CommandLimitsTest, OptionsThatAreNotNumbersAreRefused) {
   const std::vector<std::vector<std::string>> commands = {
       {"run", "g.pb", "--timeout", "nan"},
       {"run", "g.pb", "--timeout", "inf"},
@@ -585,18 +586,18 @@ TEST(TimeLimitDeathTest, EndsTheProcess) {
       ::testing::ExitedWithCode(1), "DEADLINE_EXCEEDED: the time limit \\(--timeout\\) is over");
 }
 
-TEST(TimeLimitTest, DoesNotEndAProcessThatIsDone) {
+TEST(TimeLimitTest, DoesNotEndAFinishedProcess) {
   tools::TimeLimit limit(1000);
   limit.End();
   limit.End();
   const tools::TimeLimit none(0);
 }
 
-// ---- Names in linear time ----
+// ---- Linear time for names ----
 
 TEST_F(CommandLimitsTest, NamesOfCppVariablesTakeLinearTime) {
   GraphDef graph;
-  // Variables have the first 60 characters of a name.
+  // The names of variables use the first 60 characters of a node's name.
   const std::string prefix(60, 'x');
   for (int i = 0; i < 30000; ++i) AddNode(absl::StrCat(prefix, i), "NoOp", &graph);
   EXPECT_EQ(Run({"convert", Write("graph.pb", graph), File("out.cc")}).exit_code, 0);
@@ -659,7 +660,7 @@ TEST_F(CommandLimitsTest, OutputThatCannotBeWrittenIsAnError) {
   }
 }
 
-TEST_F(CommandLimitsTest, ATargetAloneFetchesNothing) {
+TEST_F(CommandLimitsTest, TargetsAloneFetchNothing) {
   GraphDef graph;
   AddConst("x", DT_FLOAT, {}, &graph);
   const ProcessResult result = Run({"run", Write("graph.pb", graph), "--target", "x"});
@@ -667,7 +668,7 @@ TEST_F(CommandLimitsTest, ATargetAloneFetchesNothing) {
   EXPECT_THAT(result.out, IsEmpty());
 }
 
-TEST_F(CommandLimitsTest, ATargetIsRun) {
+TEST_F(CommandLimitsTest, TargetsAreRun) {
   GraphDef graph;
   AddConst("x", DT_FLOAT, {}, &graph)->add_float_val(1.0f / 0.0f);
   NodeDef* const check = AddNode("y", "CheckNumerics", &graph);
@@ -679,8 +680,8 @@ TEST_F(CommandLimitsTest, ATargetIsRun) {
   EXPECT_EQ(Run({"run", file, "--target", "x"}).exit_code, 0);
 }
 
-// Zero stands for no limit.
-TEST_F(CommandLimitsTest, LimitsMayBeNone) {
+// Zero means no limit.
+TEST_F(CommandLimitsTest, LimitsMayBeSwitchedOff) {
   GraphDef graph;
   AddConst("x", DT_FLOAT, {}, &graph);
   const std::string file = Write("graph.pb", graph);
@@ -706,7 +707,7 @@ TEST_F(CommandLimitsTest, BenchReportsTheMedian) {
     return value;
   };
   EXPECT_NEAR(number("median_ms"), number("mean_ms"), 2e-6) << json;
-  // That of one is the time itself.
+  // The median of one time is the time itself.
   json = Run({"bench", File("graph.pb"), "--repeat", "1", "--json"}).out;
   EXPECT_EQ(number("median_ms"), number("min_ms")) << json;
   EXPECT_EQ(number("median_ms"), number("mean_ms")) << json;

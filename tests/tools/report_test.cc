@@ -1,4 +1,4 @@
-// Tests of what the page of a run says of given tensors and times.
+// Tests of the report page of a run, with given tensors and times.
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
@@ -59,12 +59,12 @@ TEST(ReportTensor, HasStatisticsAndAPicture) {
   // A vector has a curve instead of a picture.
   EXPECT_THAT(JsonOf(AsTensor<float>({1, inf, 3}, {1, 3})),
               EndsWith(R"("first":"[1 inf 3]","c":[1.0,null,3.0]})"));
-  // Six significant digits.
+  // Numbers have six significant digits.
   EXPECT_THAT(JsonOf(Tensor(0.1234567f)), HasSubstr(R"("min":0.123457,"max":0.123457,)"));
   EXPECT_THAT(JsonOf(Tensor(-1234567.0)), HasSubstr(R"("min":-1234570.0,)"));
 }
 
-TEST(ReportTensor, ListsThe24FirstValuesAndThe16FirstSizes) {
+TEST(ReportTensor, ListsTheFirst24ValuesAndTheFirst16Sizes) {
   std::vector<int32_t> numbers(25);
   std::iota(numbers.begin(), numbers.end(), 1);
   const std::string first = absl::StrJoin(numbers.begin(), numbers.begin() + 24, " ");
@@ -96,7 +96,7 @@ constexpr char kChain[] = R"(
          attr { key: "shape" value { shape { } } } }
   node { name: "w" op: "Identity" input: "v" attr { key: "T" value { type: DT_FLOAT } } })";
 
-TEST(ReportedOutputs, AreThoseThatTheRunComputes) {
+TEST(ReportedOutputs, AreTheOutputsThatTheRunComputes) {
   const AnalyzedGraph graph = AnalyzedOf(kChain);
   ASSERT_THAT(graph.problems, IsEmpty());
   using Names = std::vector<std::string>;
@@ -109,7 +109,7 @@ TEST(ReportedOutputs, AreThoseThatTheRunComputes) {
   EXPECT_THAT(reported("all", {"y"}, {}, {}), ElementsAre("x", "p", "p:1", "m"));
   EXPECT_THAT(reported("all", {}, {"y"}, {}), ElementsAre("x", "p", "p:1", "y", "m"));
   EXPECT_THAT(reported("all", {"y:0", "p:1"}, {}, {"x:0"}), ElementsAre("p", "m"));
-  // Fed tensors need no producer, unless another of its outputs is read.
+  // A fed tensor does not need its producer, unless another output of the producer is read.
   EXPECT_THAT(reported("all", {"y"}, {}, {"p:1"}), ElementsAre("x", "m"));
   EXPECT_THAT(reported("all", {"y", "p"}, {}, {"p:1"}), ElementsAre("x", "m"));
   EXPECT_THAT(reported("all", {"m"}, {"p"}, {"x"}), ElementsAre("p", "p:1"));
@@ -118,7 +118,7 @@ TEST(ReportedOutputs, AreThoseThatTheRunComputes) {
   EXPECT_THAT(reported("all", {}, {"r", "w"}, {}), ElementsAre("r", "w"));
   EXPECT_THAT(reported("^[pm]$", {"y"}, {}, {}), ElementsAre("p", "p:1", "m"));
   EXPECT_THAT(reported("none", {"y"}, {}, {}), IsEmpty());
-  // Names that are not in the graph.
+  // The names are not in the graph.
   EXPECT_THAT(reported("all", {"none", "?"}, {"none"}, {"none", "?"}), IsEmpty());
   EXPECT_THAT(ReportedOutputs(graph, "(", {}, {}, {}).status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
@@ -135,7 +135,7 @@ TEST(ReportedOutputs, AreAtMostTenThousand) {
   }
 }
 
-TEST(ReportNodes, ReportTheOutputsThatThereAre) {
+TEST(ReportNodes, ReportExistingOutputs) {
   const AnalyzedGraph graph =
       AnalyzedOf(absl::StrCat(kChain, "node { name: 'gradflow_report_1' op: 'NoOp' }"));
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session,

@@ -1,4 +1,4 @@
-// Tests of the statistics of tensors in reports, against references in long double.
+// Compares the statistics of tensors in reports with references in long double.
 #include "tools/view/tensor_stats.h"
 
 #include <gmock/gmock.h>
@@ -38,7 +38,7 @@ Tensor Make(const std::vector<double>& values) {
   return Make<T>(values, {static_cast<int64_t>(values.size())});
 }
 
-// Expects the statistics of `values`, which the tensor has exactly.
+// Expects the statistics of `values`. The tensor represents these values exactly.
 void ExpectStats(const Tensor& tensor, const std::vector<double>& values) {
   const TensorStats stats = ComputeTensorStats(tensor);
   int64_t nan = 0, positive = 0, negative = 0, finite = 0;
@@ -81,7 +81,7 @@ void ExpectStats(const Tensor& tensor, const std::vector<double>& values) {
   EXPECT_EQ(stats.histogram, histogram);
 }
 
-TEST(TensorStats, OfAllTypes) {
+TEST(TensorStats, SupportAllTypes) {
   const std::vector<double> small = {1, 2, 3, 5, 8, 13, 0, 7};
   ExpectStats(Make<float>(small), small);
   ExpectStats(Make<double>(small), small);
@@ -105,7 +105,7 @@ TEST(TensorStats, OfAllTypes) {
   EXPECT_EQ(ComputeTensorStats(text).num_finite, 0);
 }
 
-TEST(TensorStats, OfSpecialValues) {
+TEST(TensorStats, CountSpecialValues) {
   ExpectStats(Make<float>({}), {});
   ExpectStats(Make<float>({3}), {3});
   ExpectStats(Make<float>({2, 2, 2}), {2, 2, 2});
@@ -113,14 +113,14 @@ TEST(TensorStats, OfSpecialValues) {
   ExpectStats(Make<float>({kInfinity, 1, -kInfinity, kNotANumber, kInfinity, -4}),
               {kInfinity, 1, -kInfinity, kNotANumber, kInfinity, -4});
   ExpectStats(Make<half>({kInfinity, 1, kNotANumber}), {kInfinity, 1, kNotANumber});
-  // The range of the values is larger than the largest double.
+  // The range of the values exceeds the largest double.
   const TensorStats wide = ComputeTensorStats(Make<double>({-1.7e308, 1.7e308}));
   EXPECT_EQ(wide.min, -1.7e308);
   EXPECT_EQ(wide.histogram[0], 1);
   EXPECT_EQ(wide.histogram[kHistogramBins - 1], 1);
 }
 
-TEST(TensorStats, OfManyBlocks) {
+TEST(TensorStats, CombineManyBlocks) {
   std::mt19937_64 random(5);
   std::normal_distribution<double> normal(1000, 0.5);
   std::vector<double> values(200'001);
@@ -128,7 +128,7 @@ TEST(TensorStats, OfManyBlocks) {
   values[7] = kNotANumber;
   values[150'000] = kInfinity;
   ExpectStats(Make<double>(values), values);
-  // Some of each in all blocks.
+  // Each block has special values.
   for (size_t i = 0; i + 3 < values.size(); i += 10'000) {
     values[i] = -kInfinity;
     values[i + 1] = kInfinity;
@@ -137,7 +137,7 @@ TEST(TensorStats, OfManyBlocks) {
   ExpectStats(Make<double>(values), values);
 }
 
-TEST(TensorPicture, OfVectorsMatricesAndImages) {
+TEST(TensorPicture, ShowsVectorsMatricesAndImages) {
   const auto picture = [](const Tensor& tensor) {
     return MakeTensorPicture(tensor, ComputeTensorStats(tensor));
   };
@@ -145,13 +145,13 @@ TEST(TensorPicture, OfVectorsMatricesAndImages) {
   EXPECT_EQ(row.rows, 1);
   EXPECT_EQ(row.columns, 4);
   EXPECT_THAT(row.levels, ElementsAre(0, 255, -1, 127));
-  // The first matrix of two.
+  // Shows the first of two matrices.
   const TensorPicture matrix =
       picture(Make<int32_t>({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, {2, 2, 3}));
   EXPECT_EQ(matrix.rows, 2);
   EXPECT_EQ(matrix.columns, 3);
   EXPECT_THAT(matrix.levels, ElementsAre(0, 23, 46, 69, 92, 115));
-  // The first image of a batch.
+  // Shows the first image of a batch.
   std::vector<double> pixels(2 * 2 * 3 * 3);
   std::iota(pixels.begin(), pixels.end(), 0);
   const TensorPicture image = picture(Make<uint8_t>(pixels, {2, 2, 3, 3}));
@@ -161,9 +161,9 @@ TEST(TensorPicture, OfVectorsMatricesAndImages) {
   EXPECT_EQ(image.levels.size(), 18u);
   EXPECT_EQ(image.levels[0], 0);
   EXPECT_EQ(image.levels[17], 17 * 255 / 35);
-  // Equal values have the level in the middle.
+  // Equal values get the middle level.
   EXPECT_THAT(picture(Make<float>({3, 3})).levels, Each(128));
-  // Of a large matrix, every second element.
+  // Shows every second element of a large matrix.
   std::vector<double> many(96 * 96);
   std::iota(many.begin(), many.end(), 0);
   const TensorPicture large = picture(Make<float>(many, {96, 96}));
@@ -175,7 +175,7 @@ TEST(TensorPicture, OfVectorsMatricesAndImages) {
   }
 }
 
-TEST(TensorCurve, OfVectors) {
+TEST(TensorCurve, ShowsVectors) {
   EXPECT_THAT(MakeTensorCurve(Make<float>({2, kNotANumber, -1, kInfinity})),
               ElementsAre(2, IsNan(), -1, IsNan()));
   EXPECT_THAT(MakeTensorCurve(Make<int32_t>({3, 4}, {1, 2, 1})), ElementsAre(3, 4));
@@ -186,7 +186,7 @@ TEST(TensorCurve, OfVectors) {
   std::vector<double> values(kMaxCurve);
   std::iota(values.begin(), values.end(), 0);
   EXPECT_THAT(MakeTensorCurve(Make<double>(values)), ElementsAreArray(values));
-  // No peak of a long one is lost: each of 128 parts has its smallest and largest.
+  // A long curve keeps every peak: each of its 128 parts has the smallest and the largest value.
   values.assign(1001, 0);
   values[500] = 7;
   values[501] = -3;
@@ -204,8 +204,8 @@ TEST(TensorCurve, OfVectors) {
   EXPECT_EQ(std::count(curve.begin(), curve.end(), 0), kMaxCurve - 4);
 }
 
-// Sizes around those of lanes, chunks and blocks, with an extreme value at each place.
-TEST(TensorStats, OfEachSize) {
+// Sizes around the sizes of lanes, chunks and blocks, with an extreme value at each position.
+TEST(TensorStats, SupportEachSize) {
   for (const int size : {1, 2, 7, 8, 9, 15, 16, 17, 25}) {
     for (int place = 0; place < size; ++place) {
       for (const double extreme : {-5.0, 9.0}) {
@@ -228,7 +228,7 @@ TEST(TensorStats, OfEachSize) {
   }
 }
 
-// A step has its lower edge, and the last step both.
+// A histogram step includes its lower edge. The last step includes both edges.
 TEST(TensorStats, CountsValuesAtTheEdgesOfSteps) {
   std::vector<double> values(kHistogramBins + 1);
   std::iota(values.begin(), values.end(), -16);
@@ -246,8 +246,8 @@ TEST(TensorStats, CountsValuesAtTheEdgesOfSteps) {
   EXPECT_EQ(equal.stddev, 0);
 }
 
-// The sum of finite values is not; nor is it that of their squares.
-TEST(TensorStats, OfLargeNumbers) {
+// The sum of these finite values overflows, and so does the sum of their squares.
+TEST(TensorStats, HandleLargeNumbers) {
   constexpr double kMax = std::numeric_limits<double>::max();
   const TensorStats equal = ComputeTensorStats(Make<double>(std::vector<double>(20, kMax)));
   EXPECT_EQ(equal.min, kMax);
@@ -261,7 +261,7 @@ TEST(TensorStats, OfLargeNumbers) {
   ExpectStats(Make<double>(values), values);
 }
 
-TEST(TensorStats, OfSmallNumbers) {
+TEST(TensorStats, HandleSmallNumbers) {
   for (const std::vector<double>& values :
        {std::vector<double>{1e-30}, {kNotANumber, 1e-30}, std::vector<double>(700, 1e-30)}) {
     const TensorStats stats = ComputeTensorStats(Make<double>(values));
@@ -270,7 +270,7 @@ TEST(TensorStats, OfSmallNumbers) {
   }
 }
 
-TEST(TensorStats, OfPartsWithoutFiniteValues) {
+TEST(TensorStats, HandlePartsWithoutFiniteValues) {
   std::vector<double> values(3 * 512, 2);
   std::fill_n(values.begin(), 512, kNotANumber);
   std::fill_n(values.begin() + 1024, 512, kInfinity);
@@ -280,7 +280,7 @@ TEST(TensorStats, OfPartsWithoutFiniteValues) {
   ExpectStats(Make<float>(values), values);
 }
 
-// The levels of a tensor whose elements are their own positions, relative to the last.
+// Returns the levels of a tensor whose elements equal their positions.
 std::vector<int> LevelsAt(const std::vector<int>& positions, int size) {
   std::vector<int> levels;
   for (const int position : positions) {
@@ -296,7 +296,7 @@ TEST(TensorPicture, TakesElementsInEqualSteps) {
     const Tensor tensor = Make<double>(values, shape);
     return MakeTensorPicture(tensor, ComputeTensorStats(tensor));
   };
-  // (rows, columns): the rows and columns of 48 are those at i * size / 48.
+  // Pairs of (rows, columns). A picture of 48 rows shows the rows i * size / 48.
   for (const auto& [rows, columns] : std::vector<std::pair<int, int>>{
            {1, 3}, {3, 1}, {48, 2}, {49, 2}, {2, 48}, {2, 49}, {95, 97}, {2, 100}}) {
     std::vector<int> positions;
@@ -314,7 +314,7 @@ TEST(TensorPicture, TakesElementsInEqualSteps) {
   const TensorPicture row = picture({60});
   EXPECT_EQ(row.rows, 1);
   EXPECT_EQ(row.columns, 48);
-  // Images have 1, 3 or 4 channels and 4 dimensions.
+  // Images have 4 dimensions and 1, 3 or 4 channels.
   struct Image {
     TensorShape shape;
     int rows, columns, channels;
@@ -353,7 +353,7 @@ TEST(TensorCurve, HasAllElementsOfUpTo256) {
   EXPECT_EQ(curve[1], 3);
 }
 
-// Parts of a long vector have its elements in turn; the first ones have one more.
+// The elements of a long vector are divided into parts. The first parts may have one more element.
 TEST(TensorCurve, HasTheExtremesOfEachPartInTheirOrder) {
   for (const int size : {257, 300, 511, 512, 1001}) {
     std::vector<double> values(size);

@@ -1,5 +1,5 @@
-// Tests of what the command line writes to a terminal: text of graphs, checkpoints and paths, which
-// anybody may have made, moves no cursor and changes no title.
+// Tests of output to a terminal. Texts from graphs, checkpoints and paths are untrusted, so they
+// must not move the cursor or change the title.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -33,16 +33,16 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Erases the line, sets the title, moves up, goes to the first column. U+009B is a control sequence
-// in one character.
+// Erases the line, sets the title, moves up, and returns to the first column. U+009B is a control
+// sequence in a single character.
 constexpr char kHostile[] =
     "\x1b[2K\x1b]0;title\x07\x1b[1A\rok    \xc2\x9b"
     "1m all passed\x7f";
 
 class TerminalTest : public CommandLineFixture {
  protected:
-  // Runs the program with a terminal as standard output and error. Returns what it writes, without
-  // the carriage returns that terminals add to line feeds.
+  // Runs the program with a terminal as standard output and error. Returns its output without the
+  // carriage returns that a terminal adds.
   static std::string OnTerminal(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), GRADFLOW_PROGRAM_gradflow_cli);
     std::vector<char*> argv;
@@ -55,7 +55,7 @@ class TerminalTest : public CommandLineFixture {
     EXPECT_EQ(unlockpt(terminal.get()), 0);
     char name[256];
     EXPECT_EQ(ptsname_r(terminal.get(), name, sizeof(name)), 0);
-    // Open until the program has ended, so that none of its output is lost.
+    // Stays open until the program has ended, so that no output is lost.
     internal::FileDescriptor other(open(name, O_RDWR | O_NOCTTY | O_CLOEXEC));
     EXPECT_GE(other.get(), 0);
     const pid_t child = fork();
@@ -68,7 +68,7 @@ class TerminalTest : public CommandLineFixture {
     EXPECT_TRUE(other.Close());
     std::string text;
     char buffer[4096];
-    // EIO when the last process has closed the terminal.
+    // read() fails with EIO when the last process has closed the terminal.
     for (ssize_t n = 0; (n = read(terminal.get(), buffer, sizeof(buffer))) > 0;) {
       text.append(buffer, n);
     }
@@ -93,7 +93,7 @@ class TerminalTest : public CommandLineFixture {
     GRADFLOW_EXPECT_OK(WriteGraphDef(path, graph));
     return path;
   }
-  // A graph that prints on both streams, with an output `y`.
+  // Returns a graph with an output `y` that prints to both streams.
   static Scope PrintingGraph() {
     const Scope scope = Scope::NewRootScope();
     const Output text = ops::Const(scope, std::string(kHostile));
@@ -114,7 +114,7 @@ TEST_F(TerminalTest, PrintsOfGraphsAreEscaped) {
   const std::string text = OnTerminal({"run", graph});
   ExpectHarmless(text);
   EXPECT_THAT(text, HasSubstr("\\x1b[2K\\x1b]0;title\\x07\\x1b[1A\\x0dok    \\xc2\\x9b1m"));
-  // The raw form is an option. Files and pipes always get it.
+  // An option prints raw text. Files and pipes always get raw text.
   EXPECT_THAT(OnTerminal({"run", "--raw-prints", graph}), HasSubstr(kHostile));
   const ProcessResult piped = Gradflow({"run", graph});
   EXPECT_EQ(piped.exit_code, 0);
@@ -128,7 +128,7 @@ TEST_F(TerminalTest, LineBreaksAndTabsArePrinted) {
   EXPECT_EQ(OnTerminal({"run", Write(scope, "graph.pb"), "--target", "print"}), "a\tb\nc\n");
 }
 
-TEST_F(TerminalTest, AGoldenCaseCannotPretendToPass) {
+TEST_F(TerminalTest, GoldenCasesCannotFakeTheirResult) {
   Write(PrintingGraph(), "case/graph.pb");
   std::filesystem::create_directories(File("case/expected"));
   GRADFLOW_ASSERT_OK(WriteNpy(File("case/expected/y.npy"), AsTensor<float>({2})));
@@ -156,14 +156,14 @@ TEST_F(TerminalTest, NamesAndPathsAreEscaped) {
   GRADFLOW_ASSERT_OK(WriteCheckpoint(File("ckpt"), {{kHostile, AsTensor<float>({1}), ""}}));
   ExpectHarmless(OnTerminal({"checkpoint", File("ckpt")}));
   ExpectHarmless(OnTerminal({"checkpoint", File("ckpt"), "--tensor", kHostile}));
-  // A case whose folder has such a name.
+  // The folder of a case has a hostile name.
   Write(PrintingGraph(), absl::StrCat("cases/", kHostile, "/graph.pb"));
   ExpectHarmless(OnTerminal({"test", File("cases")}));
-  // Strings of results.
+  // A string in a result.
   const Scope scope = Scope::NewRootScope();
   ops::Const(scope.WithOpName("c"), std::string(kHostile));
   ExpectHarmless(OnTerminal({"run", Write(scope, "strings.pb"), "--fetch", "c"}));
-  // Names that the command line repeats.
+  // A name that the command line repeats.
   ExpectHarmless(OnTerminal({"run", File("strings.pb"), "--fetch", kHostile}));
 }
 

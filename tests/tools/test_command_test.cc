@@ -1,4 +1,4 @@
-// Tests of `gradflow test` as a process: a line per case, exit status, and updated files.
+// Tests of `gradflow test` as a process: a line for each case, exit status, and updated files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -49,7 +49,7 @@ TEST_F(TestCommandTest, PrintsALineForEachCase) {
   EXPECT_THAT(result.err, IsEmpty());
 }
 
-TEST_F(TestCommandTest, ShowsWhatDiffersAndGoesOn) {
+TEST_F(TestCommandTest, ShowsDifferencesAndContinues) {
   SpoilQuant();
   const ProcessResult result = Test({folder()});
   EXPECT_EQ(result.exit_code, 1);
@@ -82,7 +82,7 @@ TEST_F(TestCommandTest, CountsErrorsAsFailures) {
   EXPECT_EQ(result.err, "FAILED_PRECONDITION: 1 of 2 cases failed\n");
 }
 
-TEST_F(TestCommandTest, UpdateWritesWhatIsExpected) {
+TEST_F(TestCommandTest, UpdateWritesExpectedOutputs) {
   SpoilQuant();
   const ProcessResult result = Test({"--update", folder()});
   EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -92,7 +92,7 @@ TEST_F(TestCommandTest, UpdateWritesWhatIsExpected) {
   EXPECT_EQ(Test({folder(), "--ulps", "0"}).exit_code, 0);
 }
 
-TEST_F(TestCommandTest, FailsBeforeTheFirstCaseIfAFolderHasNone) {
+TEST_F(TestCommandTest, FailsBeforeTheFirstCaseIfAFolderHasNoCase) {
   const ProcessResult result = Test({folder(), File("none")});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.out, IsEmpty());

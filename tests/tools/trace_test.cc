@@ -47,10 +47,10 @@ struct Arrow {
 };
 
 struct Trace {
-  // By row, ordered by start; of equal starts, the longer first.
+  // Events by row, ordered by start. If starts are equal, the longer event comes first.
   std::map<int, std::vector<Event>> rows;
   std::map<int, std::string> row_names;
-  // Start and end of each arrow, by id.
+  // The start and the end of each arrow, by id.
   std::map<int, Arrow> starts;
   std::map<int, Arrow> ends;
 
@@ -102,7 +102,7 @@ Trace Parse(const std::string& json) {
   return trace;
 }
 
-// Expects that events of a row are disjoint or nested, and that arrows connect events.
+// Expects that the events of a row are disjoint or nested, and that arrows connect events.
 void ExpectWellFormed(const Trace& trace) {
   for (const auto& [row, events] : trace.rows) {
     EXPECT_EQ(trace.row_names.count(row), 1u) << row;
@@ -164,7 +164,7 @@ TEST_F(TraceTest, ShowsNodesTensorsAndPhases) {
   }
 }
 
-TEST_F(TraceTest, IsWrittenWholeOrNotAtAll) {
+TEST_F(TraceTest, IsWrittenCompletelyOrNotAtAll) {
   Scope root = Scope::NewRootScope();
   Output x = ops::Placeholder(root.WithOpName("x"), DT_FLOAT);
   ops::Neg(root.WithOpName("y"), x);
@@ -184,7 +184,7 @@ TEST_F(TraceTest, IsWrittenWholeOrNotAtAll) {
   EXPECT_FALSE(FileExists(File("y.npy")));
 }
 
-// The graph and the pictures of examples/qat_block.
+// The example qat_block provides the graph and the pictures.
 TEST_F(TraceTest, HoldsTheOpsOfTheQatBlock) {
   const ProcessResult prepare =
       RunProcess({GRADFLOW_PROGRAM_gradflow_example_qat_block, "prepare", folder()});

@@ -79,7 +79,7 @@ TEST_F(ViewCommandTest, WritesDot) {
   View({File("a.pb"), "--diff", File("b.pb")}, "d.html");
 }
 
-TEST_F(ViewCommandTest, SaysWhatFailed) {
+TEST_F(ViewCommandTest, ReportsFailures) {
   const std::string out = File("o.html");
   ExpectFailure(Gradflow({"view", File("none.pb"), "-o", out}), "NOT_FOUND", HasSubstr("none.pb"));
   ExpectFailure(Gradflow({"view", File("a.pb"), "--diff", File("none.pb"), "-o", out}), "NOT_FOUND",
@@ -134,7 +134,7 @@ TEST_F(ViewCommandTest, EditWritesAPageWithTheGraph) {
 
 class ReportTest : public CommandLineFixture {
  protected:
-  // Writes x -> a = x * 2 -> b = -a, and c = x / 0, which needs no feed of its own.
+  // Writes x -> a = x * 2 -> b = -a, and c = x / 0, which needs no additional feed.
   void SetUp() override {
     Scope root = Scope::NewRootScope();
     Output x = ops::Placeholder(root.WithOpName("x"), DT_FLOAT);
@@ -183,7 +183,7 @@ std::vector<std::string> Names(const std::map<std::string, google::protobuf::Str
   return names;
 }
 
-TEST_F(ReportTest, HasWhatTheRunDidAndMade) {
+TEST_F(ReportTest, HasEventsAndTensorsOfTheRun) {
   const auto outputs = Outputs({"run", "--fetch", "b"});
   EXPECT_THAT(Names(outputs), ElementsAre("b:0", "x:0"));
   const auto& b = outputs.at("b:0").fields();
@@ -194,7 +194,7 @@ TEST_F(ReportTest, HasWhatTheRunDidAndMade) {
   EXPECT_EQ(b.at("mean").number_value(), -6);
   EXPECT_EQ(b.at("first").string_value(), "-2 -4 -12");
   EXPECT_THAT(out_, StartsWith("b: "));
-  // Executions of nodes, each within the run.
+  // Events of nodes must lie within the run.
   const auto& events = Run().at("events").list_value().values();
   ASSERT_EQ(events.size() % 6, 0);
   ASSERT_GE(events.size(), 12);
@@ -206,10 +206,10 @@ TEST_F(ReportTest, HasWhatTheRunDidAndMade) {
   }
 }
 
-TEST_F(ReportTest, HasTheValuesThatAreAskedFor) {
+TEST_F(ReportTest, HasTheRequestedValues) {
   EXPECT_THAT(Names(Outputs({"run", "--fetch", "b", "--report-tensors", "outputs"})),
               ElementsAre("b:0", "x:0"));
-  // Only what the run needs.
+  // The report has the outputs that the run needs, and no others.
   const auto all = Outputs({"run", "--fetch", "b", "--target", "c", "--report-tensors", "all"});
   EXPECT_THAT(Names(all), AllOf(Contains("a:0"), Contains("c:0"), Contains("minus:0"),
                                 Not(Contains("unused:0"))));
@@ -221,13 +221,13 @@ TEST_F(ReportTest, HasTheValuesThatAreAskedFor) {
               ElementsAre("a:0", "b:0", "x:0"));
 }
 
-TEST_F(ReportTest, OfABenchmark) {
+TEST_F(ReportTest, HasTimesOfABenchmark) {
   const auto outputs = Outputs({"bench", "--fetch", "b", "--repeat", "2"});
   EXPECT_THAT(Names(outputs), ElementsAre("b:0", "x:0"));
   EXPECT_THAT(out_, HasSubstr("over 2 runs"));
 }
 
-TEST_F(ReportTest, IsWrittenWholeOrNotAtAll) {
+TEST_F(ReportTest, IsWrittenCompletelyOrNotAtAll) {
   const std::string graph = File("graph.pb");
   const std::string feed = "x=" + File("x.npy");
   const std::string report = File("r.html");
@@ -245,7 +245,7 @@ TEST_F(ReportTest, IsWrittenWholeOrNotAtAll) {
   EXPECT_FALSE(FileExists(report));
 }
 
-// Layers of the graph of a network with random weights, which are part of the run.
+// Builds the layers of a network as a graph. The random weights are part of the run.
 struct GraphBackend {
   using Value = Output;
 
@@ -292,7 +292,7 @@ TEST_F(ViewCommandTest, ThePageOfARunOfResNet50HasAtMost5MiB) {
   GRADFLOW_ASSERT_OK(backend.root.ToGraphDef(&graph));
   EXPECT_GT(graph.node_size(), 500);
   GRADFLOW_ASSERT_OK(WriteGraphDef(File("resnet.pb"), graph));
-  // By default, and with the values of all outputs.
+  // "outputs" is the default. "all" adds the values of all outputs.
   for (const char* tensors : {"outputs", "all"}) {
     const ProcessResult result =
         Gradflow({"run", File("resnet.pb"), "--fetch", "probabilities", "--report",

@@ -1,5 +1,5 @@
-// Tests of what `gradflow view` makes of graphs: the data of the page, differences, text for
-// Graphviz. tests/tools/view_command_test.cc runs the command, web/test the page.
+// Tests of `gradflow view`: the data of the page, differences, and Graphviz text.
+// tests/tools/view_command_test.cc tests the command, and web/test tests the page.
 #include <gmock/gmock.h>
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/text_format.h>
@@ -53,7 +53,7 @@ AnalyzedGraph AnalyzeText(const std::string& text) {
   return AnalyzeGraph(*std::move(def), GraphLimits());
 }
 
-// The data of a page, parsed by another parser.
+// The data of a page, parsed by an independent JSON parser.
 class PageData {
  public:
   explicit PageData(const std::string& text) {
@@ -66,7 +66,7 @@ class PageData {
   const Value& operator[](const std::string& key) const {
     return value_.struct_value().fields().at(key);
   }
-  // The texts of a list of strings.
+  // Returns a list of strings.
   std::vector<std::string> Texts(const std::string& key) const {
     std::vector<std::string> texts;
     for (const Value& value : (*this)[key].list_value().values()) {
@@ -99,7 +99,7 @@ class PageData {
   std::string ExtraText(int i, const std::string& key) const {
     return Texts("strings")[static_cast<int>(Extra(i, key).number_value())];
   }
-  // The texts whose indices a node has.
+  // Returns the texts whose indices are in a field of a node.
   std::vector<std::string> ExtraTexts(int i, const std::string& key) const {
     const std::vector<std::string> strings = Texts("strings");
     std::vector<std::string> texts;
@@ -125,7 +125,7 @@ TEST(JsonText, QuotesAnyBytes) {
   EXPECT_EQ(quoted(std::string("\0\n\x1f", 3)), R"("\u0000\n\u001f")");
   EXPECT_EQ(quoted("</script>"), "\"</script>\"");
   EXPECT_EQ(quoted("h\u00e4 \u202e \U0001f600"), "\"h\u00e4 \u202e \U0001f600\"");
-  // Truncated, overlong, surrogate, too large, and a continuation alone.
+  // The bytes are truncated, overlong, a surrogate, too large, or a single continuation byte.
   for (const char* bytes : {"\xc3", "\xe2\x82", "\xc0\xaf", "\xff", "\x80", "\xf5\x80\x80\x80"}) {
     EXPECT_THAT(quoted(bytes), HasSubstr("\ufffd")) << absl::CEscape(bytes);
   }
@@ -135,7 +135,7 @@ TEST(JsonText, QuotesAnyBytes) {
   EXPECT_EQ(quoted("\xe0\x9f\xbf"), "\"\ufffd\ufffd\ufffd\"");
   EXPECT_EQ(quoted("\xf0\x8f\xbf\xbf"), "\"\ufffd\ufffd\ufffd\ufffd\"");
   EXPECT_EQ(quoted("\xc3z"), "\"\ufffdz\"");
-  // The first and last characters of each length, and those around surrogates.
+  // The first and the last character of each length, and the characters around surrogates.
   const std::string edges =
       " \x7f\xc2\x80\xdf\xbf\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xef\xbf\xbf\xf0\x90\x80\x80"
       "\xf4\x8f\xbf\xbf";
@@ -175,7 +175,7 @@ TEST(LimitedText, EndsWithACharacter) {
   EXPECT_EQ(LimitedText("ab\u20ac", 4), "ab... (5 bytes)");
   EXPECT_EQ(LimitedText("\U0001f600\U0001f600", 7), "\U0001f600... (8 bytes)");
   EXPECT_EQ(LimitedText("\U0001f600\U0001f600", 3), "... (8 bytes)");
-  // Bytes that begin no character do not count as its end.
+  // Bytes that do not begin a character do not count as the end of a character.
   EXPECT_EQ(LimitedText(std::string(9, '\x80'), 8), std::string(5, '\x80') + "... (9 bytes)");
 }
 
@@ -202,17 +202,17 @@ TEST(GraphJson, HasNodesPinsShapesAndAttributes) {
   EXPECT_THAT(json.Inputs(2), ElementsAre(0, 0, 1, 0));
   EXPECT_THAT(json.ExtraTexts(2, "t"), ElementsAre("float", "[?,3]"));
   EXPECT_EQ(json.ExtraText(1, "v"), "2");
-  // Control inputs are apart.
+  // Control inputs are listed separately.
   EXPECT_THAT(json.Inputs(3), ElementsAre(0, 0));
   EXPECT_THAT(json.ExtraNumbers(3, "c"), ElementsAre(2));
-  // Attributes with their default are those of the op.
+  // Attributes with their default value are listed with the op.
   EXPECT_THAT(json.ExtraTexts(4, "a"), ElementsAre("num_bits", "4"));
   const int op = static_cast<int>(json.Node(4).list_value().values(1).number_value());
   const std::string attrs = json.Op(op).at("a").DebugString();
   EXPECT_THAT(attrs, AllOf(HasSubstr("\"narrow_range\""), HasSubstr("\"false\"")));
   EXPECT_THAT(json.Op(op).at("s").string_value(), Not(IsEmpty()));
   EXPECT_EQ(json.Op(op).at("k").number_value(), 1);
-  // Sizes of lists.
+  // The sizes of lists are listed.
   EXPECT_THAT(json.ExtraNumbers(5, "ni"), ElementsAre(2));
   EXPECT_FALSE(json.Has(5, "mo"));
 }
@@ -235,7 +235,7 @@ TEST(GraphJson, ShowsGraphsThatCannotRun) {
   EXPECT_EQ(json.ExtraText(3, "e"), "an input is not in the graph");
   EXPECT_THAT(json.Inputs(3), ElementsAre(-1, 3));
   EXPECT_THAT(json.ExtraTexts(3, "u"), ElementsAre("nowhere:3"));
-  // Shapes that do not depend on the unknown op are known.
+  // Shapes that do not depend on the unknown op are inferred.
   EXPECT_THAT(json.ExtraTexts(4, "t"), ElementsAre("float", "[2]"));
   EXPECT_FALSE(json.Has(2, "t"));
   EXPECT_THAT(json.Inputs(5), ElementsAre(5, 0));
@@ -250,7 +250,7 @@ TEST(GraphJson, TakesDuplicateNames) {
   EXPECT_THAT(json.Texts("notes"), Not(IsEmpty()));
 }
 
-TEST(FindSources, AreNodesAndOutputs) {
+TEST(FindSources, FindsNodesAndOutputs) {
   GraphDef def;
   def.add_node()->set_name("x");
   def.add_node()->set_name("y");
@@ -267,7 +267,8 @@ TEST(FindSources, AreNodesAndOutputs) {
 }
 
 TEST(ProducersFirst, KeepsTheOrderOfTheGraph) {
-  // Node 0 reads 2; 3 and 4 are a cycle, which 5 reads; 6 reads what is not there.
+  // Node 0 reads node 2. Nodes 3 and 4 form a cycle, which node 5 reads. Node 6 reads a missing
+  // node.
   EXPECT_THAT(ProducersFirst({{{2, 0}}, {}, {}, {{4, 0}}, {{3, -1}}, {{3, 0}}, {{-1, 0}, {1, 0}}}),
               ElementsAre(1, 2, 0, 6));
   EXPECT_THAT(ProducersFirst({{}, {{0, 0}}, {}, {{1, 0}, {1, 0}}}), ElementsAre(0, 1, 2, 3));
@@ -293,13 +294,46 @@ TEST(GraphJson, ShowsFunctions) {
   EXPECT_EQ(json.OpName(2), "_Arg");
   EXPECT_THAT(json.Inputs(3), ElementsAre(2, 0, 2, 0));
   EXPECT_THAT(json.ExtraNumbers(4, "c"), ElementsAre(3));
-  // The fourth output of the op.
+  // The input is the fourth output of the op.
   EXPECT_THAT(json.Inputs(5), ElementsAre(4, 3, -1, 0));
   EXPECT_EQ(json.OpName(6), "_Retval");
   EXPECT_THAT(json.Inputs(6), ElementsAre(5, 0));
   // The call has the pins of the function.
   EXPECT_EQ(json.OpName(1), "twice");
   EXPECT_EQ(json.Op(1).at("k").number_value(), 2);
+}
+
+// Nodes that call functions have arrows, types and shapes, in the graph and in functions.
+TEST(GraphJson, HasTheTypesOfCallsInFunctions) {
+  const PageData json(AnalyzeText(R"(
+    node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }
+    node { name: "call" op: "outer" input: "x" }
+    node { name: "odd" op: "Unheard" }
+    library {
+      function {
+        signature { name: "inner" input_arg { name: "a" type: DT_FLOAT }
+                    output_arg { name: "r" type: DT_FLOAT }
+                    output_arg { name: "s" type: DT_INT64 } }
+        node_def { name: "size" op: "Size" input: "a" attr { key: "T" value { type: DT_FLOAT } }
+                   attr { key: "out_type" value { type: DT_INT64 } } }
+        ret { key: "r" value: "a" } ret { key: "s" value: "size:output:0" } }
+      function {
+        signature { name: "outer" input_arg { name: "a" type: DT_FLOAT }
+                    output_arg { name: "r" type: DT_INT64 } }
+        node_def { name: "first" op: "inner" input: "a" }
+        node_def { name: "second" op: "inner" input: "first:r:0" }
+        node_def { name: "neg" op: "Neg" input: "second:s:0"
+                   attr { key: "T" value { type: DT_INT64 } } }
+        ret { key: "r" value: "neg:y:0" } } })"));
+  // The other nodes have types although the graph cannot run.
+  EXPECT_THAT(json.ExtraTexts(1, "t"), ElementsAre("int64", "<unknown>"));
+  // `inner` has nodes 3 to 6, and `outer` has nodes 7 to 11.
+  EXPECT_THAT(json.ExtraTexts(4, "t"), ElementsAre("int64", "[]"));
+  EXPECT_EQ(json.OpName(8), "inner");
+  EXPECT_THAT(json.Inputs(8), ElementsAre(7, 0));
+  EXPECT_THAT(json.ExtraTexts(8, "t"), ElementsAre("float", "<unknown>", "int64", "<unknown>"));
+  EXPECT_THAT(json.Inputs(9), ElementsAre(8, 0));
+  EXPECT_THAT(json.Inputs(10), ElementsAre(9, 1));
 }
 
 TEST(GraphJson, IsSmallForNodesWithManyOutputs) {
@@ -361,7 +395,7 @@ TEST(GraphJson, KeepsHostileTextAsText) {
   EXPECT_EQ(json["title"].string_value(), "\ufffd</script>\"");
   EXPECT_EQ(json.Texts("notes").back(), "\"\ufffd");
   EXPECT_THAT(text, HasSubstr("\"functions\":[[\"f\ufffd\\\"\",3,1]],"));
-  // The page has none of it as markup.
+  // The page contains none of the text as markup.
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::string page, Page(text));
   EXPECT_THAT(page, Not(HasSubstr("<b>")));
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::string other, Page("{}"));
@@ -373,7 +407,7 @@ TEST(GraphJson, KeepsHostileTextAsText) {
   EXPECT_EQ(count(page), count(other));
 }
 
-TEST(Page, IsTheShellWithData) {
+TEST(Page, ContainsTheShellAndTheData) {
   const std::string shell(Shell());
   const size_t place = shell.find("@DATA@");
   ASSERT_NE(place, std::string::npos);
@@ -391,7 +425,7 @@ TEST(Page, IsTheShellWithData) {
 
 // ---- Differences ----
 
-// Two layers of x * w + b with relu.
+// Returns a graph of two layers x * w + b with ReLU.
 GraphDef TwoLayers(const std::function<void(GraphDef*)>& change = nullptr) {
   Scope root = Scope::NewRootScope();
   Output x = ops::Placeholder(root.WithOpName("x"), DT_FLOAT, ops::Placeholder::Shape({2, 3}));
@@ -427,7 +461,7 @@ struct DiffCase {
         after(std::move(new_graph)),
         diff(DiffGraphs(before, after)) {}
 
-  // "+name" for added, "-name" for removed, "name: change" for changed nodes.
+  // Returns "+name" for added, "-name" for removed, and "name: change" for changed nodes.
   std::vector<std::string> Lines() const {
     std::vector<std::string> lines;
     for (int i = 0; i < after.def.node_size(); ++i) {
@@ -446,9 +480,9 @@ struct DiffCase {
   GraphDiff diff;
 };
 
-TEST(GraphDiff, OfEqualGraphsIsEmpty) {
+TEST(GraphDiff, IsEmptyForEqualGraphs) {
   EXPECT_THAT(DiffCase([](GraphDef*) {}).Lines(), IsEmpty());
-  // The order of nodes has no meaning.
+  // The order of nodes does not matter.
   EXPECT_THAT(DiffCase([](GraphDef* def) { def->mutable_node()->SwapElements(0, 6); }).Lines(),
               IsEmpty());
 }
@@ -489,7 +523,7 @@ TEST(GraphDiff, FindsRenamedNodesByStructure) {
                           "second/relu: name: layer1/relu -> second/relu"));
 }
 
-// Layers of x * w + b with relu, whose names are their places.
+// Returns a graph of layers x * w + b with ReLU. The names of the layers are their positions.
 AnalyzedGraph Layers(const std::vector<float>& weights) {
   Scope root = Scope::NewRootScope();
   Output x = ops::Placeholder(root.WithOpName("x"), DT_FLOAT, ops::Placeholder::Shape({2, 3}));
@@ -507,7 +541,7 @@ AnalyzedGraph Layers(const std::vector<float>& weights) {
   return AnalyzeGraph(std::move(def), GraphLimits());
 }
 
-TEST(GraphDiff, FindsAnInsertedLayerWhoseNameAnotherHad) {
+TEST(GraphDiff, FindsAnInsertedLayerThatTakesAnExistingName) {
   const auto renamed = [](int from, int to, const char* node) {
     return absl::StrCat("layer", to, "/", node, ": name: layer", from, "/", node, " -> layer", to,
                         "/", node);
@@ -553,7 +587,7 @@ TEST(GraphDiff, FindsRenamedNodesOfCycles) {
 }
 
 TEST(GraphDiff, FindsRenamedNodesByTheirNeighbors) {
-  // What it computes and its name differ; its place and op are the same.
+  // The value and the name of the node differ, but its position and op are the same.
   EXPECT_THAT(DiffCase([](GraphDef* def) {
                 NodeDef* const node = Find(def, "layer0/mul");
                 node->set_name("product");
@@ -575,7 +609,7 @@ TEST(GraphDiff, FindsAddedAndRemovedNodesAndWiring) {
     neg->add_input("layer0/relu");
     (*neg->mutable_attr())["T"].set_type(DT_FLOAT);
     Find(def, "layer1/mul")->set_input(0, "neg");
-    // An op without its like in the old graph.
+    // The old graph has no such op.
     Find(def, "layer1/relu")->set_op("Relu6");
   });
   EXPECT_THAT(changed.Lines(), ElementsAre("layer1/mul: input 0: layer0/relu -> neg",
@@ -620,7 +654,7 @@ TEST(GraphDiff, IsShownAsOneGraph) {
   EXPECT_EQ(json.Extra(n - 1, "k").number_value(), 1);
   EXPECT_EQ(json.NodeName(n), "layer1/relu");
   EXPECT_EQ(json.Extra(n, "k").number_value(), 2);
-  // The removed node reads the node of the new graph that it did.
+  // The removed node reads the same node as before, now in the new graph.
   const std::vector<int> inputs = json.Inputs(n);
   ASSERT_THAT(inputs, SizeIs(2));
   EXPECT_EQ(json.NodeName(inputs[0]), "layer1/add");
@@ -668,12 +702,12 @@ TEST(DotText, QuotesNames) {
               HasSubstr("  n0 [label=\"a\\\"b\\\\n\\\\x0a]\\nOdd\", color=red];\n"));
 }
 
-// ---- The text of the data ----
+// ---- The JSON text ----
 
 // Returns the JSON of the functions, nodes and strings.
 std::string NodesOf(const std::string& json) { return json.substr(json.find("\"functions\":")); }
 
-TEST(GraphJson, HasThisText) {
+TEST(GraphJson, HasTheExpectedText) {
   const AnalyzedGraph graph = AnalyzeText(R"(
     node { name: "c" op: "Const" device: "/cpu:0" attr { key: "dtype" value { type: DT_INT32 } }
            attr { key: "value" value { tensor { dtype: DT_INT32 tensor_shape { dim { size: 2 } }
@@ -738,7 +772,7 @@ TEST(GraphJson, HasThisText) {
             "\n");
   EXPECT_THAT(json, AllOf(StartsWith("{\"format\":1,\"generator\":\"gradflow "),
                           HasSubstr(",\"title\":\"the title\",\"diff\":false,\"notes\":[\"")));
-  // The ops in the order of their nodes.
+  // The ops come in the order of their nodes.
   for (const char* op :
        {R"(,"ops":[{"n":"Const","k":1,"s":")", ",\n{\"n\":\"Unpack\",\"k\":1,",
         ",\n{\"n\":\"Odd\",\"k\":0,\"s\":\"\",\"d\":\"\",\"i\":[],\"o\":[],"
@@ -816,7 +850,7 @@ TEST(OpJson, HasTheDefinition) {
                 R"(["mode","string","\"SAME\"","",null,["SAME","VALID"],"s: \"SAME\""]],)"));
 }
 
-TEST(OwnAttrs, AreThoseWithoutTheirDefaults) {
+TEST(OwnAttrs, OmitDefaults) {
   OpDef op;
   NodeDef node;
   for (int i = 0; i < 258; ++i) {
@@ -834,7 +868,7 @@ TEST(OwnAttrs, AreThoseWithoutTheirDefaults) {
     for (const auto& [name, value] : OwnAttrs(node, def)) names.emplace_back(name);
     return names;
   };
-  // Only the first 256 definitions count.
+  // Attribute definitions after the first 256 are ignored.
   EXPECT_THAT(names(&op), ElementsAre("a1", "a256", "a3", "other"));
   EXPECT_THAT(names(nullptr), ElementsAre("a0", "a1", "a255", "a256", "a3", "other"));
 }
@@ -854,13 +888,13 @@ TEST(AnalyzeGraph, HasUpTo64LinesOfProblems) {
   EXPECT_EQ(graph.node_problems.size(), 70u);
 }
 
-// ---- Which nodes correspond ----
+// ---- Matching of nodes ----
 
-// Returns the lines of the difference of two graphs.
+// Returns the lines of the difference between two graphs.
 std::vector<std::string> DiffLines(const std::string& before, const std::string& after) {
   return DiffCase(AnalyzeText(before), AnalyzeText(after)).Lines();
 }
-// Returns nodes from lines "name op input input ... attr=number".
+// Returns the text of nodes from lines "name op input input ... attr=number".
 std::string NodesText(const std::vector<std::string>& lines) {
   std::string text;
   for (const std::string& line : lines) {
@@ -886,17 +920,18 @@ struct Correspondence {
   std::vector<std::string> lines;
 };
 
-TEST(GraphDiff, FindsWhichNodesCorrespond) {
+TEST(GraphDiff, MatchesNodes) {
   const std::vector<Correspondence> cases = {
-      // Nothing in common.
+      // The graphs have nothing in common.
       {{"a A"}, {"b B"}, {"+b", "-a"}},
       {{"a A"}, {}, {"-a"}},
       {{}, {"a A"}, {"+a"}},
-      // The only ones that compute the same; the first nodes of both.
+      // Nodes match if they are the only ones that compute the same. Nodes without inputs, except
+      // Const, only match by name.
       {{"a A k=1", "b B"}, {"c A k=1", "b B"}, {"+c", "-a"}},
       {{"x X", "a A x k=1"}, {"x X", "c A x k=1"}, {"c: name: a -> c"}},
       {{"w Const k=1", "b B"}, {"v Const k=1", "b B"}, {"v: name: w -> v"}},
-      // Inputs tell nodes apart: another node, another output, a control input.
+      // Inputs distinguish nodes: another node, another output, a control input.
       {{"x X", "y Y", "a A x", "b A y"},
        {"x X", "y Y", "c A y", "d A x"},
        {"c: name: b -> c", "d: name: a -> d"}},
@@ -909,15 +944,15 @@ TEST(GraphDiff, FindsWhichNodesCorrespond) {
       {{"x X", "a A x i=1", "b A x k=1"},
        {"x X", "c A x k=1", "d A x i=1"},
        {"c: name: b -> c", "d: name: a -> d"}},
-      // A constant goes with its layer, wherever that is.
+      // A constant follows its layer to any position.
       {{"p P", "w Const k=5", "m M p w"},
        {"p P", "w Const k=5", "v Const k=7", "m M p v", "r R", "q M r w"},
        {"+v", "+m", "+r", "q: name: m -> q", "q: input 0: p -> r"}},
-      // Not by a control input, and not if it reads nothing else.
+      // A control input is not enough, and neither is a constant that also has other readers.
       {{"p P", "w Const k=5", "m M p ^w"},
        {"p P", "w Const k=5", "m M p", "q M w:1 ^w p"},
        {"m: input 1: ^w -> (none)", "+q"}},
-      // Several that compute the same go by their names, then in their order.
+      // If several nodes compute the same, they match by name and then in their order.
       {{"c Const k=1", "c Const k=1", "c Const k=2", "c Const k=2"},
        {"c Const k=2", "c Const k=2", "c Const k=1", "c Const k=1"},
        {}},
@@ -925,25 +960,25 @@ TEST(GraphDiff, FindsWhichNodesCorrespond) {
        {"c Const k=1", "d Const k=1"},
        {"c: name: a -> c", "d: name: b -> d"}},
       {{"a Const k=1", "b Const k=1"}, {"b Const k=1", "c Const k=1"}, {"c: name: a -> c"}},
-      // One that corresponds to the first node of the other graph is not taken again.
+      // A node that already matches is not matched again.
       {{"a A k=1", "a A k=2"}, {"a A k=1"}, {"-a"}},
       {{"a A k=1"}, {"a A k=1", "a A k=2"}, {"+a"}},
       {{"a A k=1", "b A k=1"}, {"x X", "a A k=1"}, {"+x", "-b"}},
       {{"x X", "a A k=1"}, {"a A k=1", "b A k=1"}, {"+b", "-x"}},
-      // The names and ops, or only the names, are the same.
+      // Other nodes match if their names and ops are the same, or only their names.
       {{"a A k=1", "b A k=2"}, {"b A k=3", "a A k=4"}, {"b: attr k: 2 -> 3", "a: attr k: 1 -> 4"}},
       {{"a A"}, {"a B"}, {"a: op: A -> B"}},
-      // Inputs and readers of nodes that correspond.
+      // Inputs and readers of matched nodes also match.
       {{"x X k=1", "a A x"}, {"y X k=2", "a A y"}, {"y: name: x -> y", "y: attr k: 1 -> 2"}},
       {{"x X k=1", "a A x"}, {"y Y k=2", "a A y"}, {"+y", "a: input 0: x -> y", "-x"}},
       {{"x X", "a A x k=1", "b B x a"},
        {"x X", "c A x k=2", "d B x c k=3"},
        {"c: name: a -> c", "c: attr k: 1 -> 2", "d: name: b -> d", "d: attr k: (default) -> 3"}},
-      // Around a node with another name before others of its name.
+      // A neighbor of a matched node matches before a node with the same name.
       {{"w Const k=1", "a A w", "b B a k=1"},
        {"v Const k=1", "b B a k=2", "a A b", "u A v", "t B u k=3"},
        {"v: name: w -> v", "+b", "+a", "u: name: a -> u", "t: name: b -> t", "t: attr k: 1 -> 3"}},
-      // Spellings of one input; inputs that are not in the graph.
+      // Different spellings of one input, and inputs that are not in the graph.
       {{"x X", "a A x none ^lost"}, {"x X", "a A x:0 none ^lost"}, {}},
       {{"x X", "a A x none"}, {"x X", "a A x other"}, {"a: input 1: none -> other"}},
       {{"x X", "a A x none"},
@@ -974,7 +1009,7 @@ TEST(GraphDiff, ShowsAttributesThatHadTheirDefaults) {
   EXPECT_THAT(DiffLines(quant(four), quant("")), ElementsAre("q: attr num_bits: 4 -> (default)"));
 }
 
-TEST(GraphDiff, LimitsWhatItShowsOfANode) {
+TEST(GraphDiff, LimitsTheChangesOfANode) {
   const auto many = [](int count, const std::string& input) {
     std::string node = "a A";
     for (int i = 0; i < count; ++i) absl::StrAppend(&node, " ", input, i);
@@ -993,7 +1028,7 @@ TEST(GraphDiff, LimitsWhatItShowsOfANode) {
   EXPECT_THAT(DiffLines(device(1000), device(1001)),
               ElementsAre(absl::StrCat("a: device: ", std::string(1000, 'd'), " -> ",
                                        std::string(1000, 'd'), "...")));
-  // Shapes of the first 64 outputs.
+  // Shapes are compared for the first 64 outputs.
   const auto split = [](int size) {
     return absl::StrCat(
         "node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } } ",
@@ -1098,7 +1133,7 @@ TEST(DotText, NestsUpTo32Clusters) {
   EXPECT_EQ(clusters(33), 32u);
 }
 
-// Clusters end where their nodes do, and names are sorted by scope.
+// A cluster ends after its last node, and names are sorted by scope.
 TEST(DotText, SharesClusters) {
   const std::string dot = DotText(AnalyzeText(R"(
     node { name: "b/c/x" op: "NoOp" } node { name: "a/x" op: "NoOp" }

@@ -1,4 +1,4 @@
-// Batches of image files: which files, their pixels and labels, their order, and errors.
+// Tests of batches of image files: files, pixels, labels, order and errors.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -35,7 +35,7 @@ class ImageInputTest : public FolderFixture {
     std::filesystem::create_directories(path.parent_path());
     std::ofstream(path, std::ios::binary) << bytes;
   }
-  // Writes an image whose pixel (row, column, channel) is pixel(row, column, channel).
+  // Writes an image with the given pixel(row, column, channel).
   template <typename F>
   void WriteImage(const std::string& name, int64_t rows, int64_t columns, int channels,
                   const F& pixel) const {
@@ -65,7 +65,7 @@ class ImageInputTest : public FolderFixture {
     const std::vector<int> color = {red, green, blue};
     WriteImage(name, rows, columns, 3, [&](int64_t, int64_t, int k) { return color[k]; });
   }
-  // `count` images of class i % 3, of size 2 x 2, all of whose bytes are i.
+  // Writes `count` images of 2 x 2 pixels. All bytes of image i are i, and its class is i % 3.
   ImageFiles Numbered(int count) const {
     ImageFiles files;
     for (int i = 0; i < count; ++i) {
@@ -90,7 +90,7 @@ class ImageInputTest : public FolderFixture {
   }
 };
 
-// Options of one batch of all files in their order.
+// Options for all files in their order.
 BatchesOptions InOrder(int64_t batch_size) {
   BatchesOptions options;
   options.batch_size = batch_size;
@@ -119,7 +119,7 @@ TEST_F(ImageInputTest, ClassesAreFolders) {
   EXPECT_EQ(batch[0].dtype(), DT_UINT8);
   EXPECT_EQ(batch[0].shape(), TensorShape({3, 4, 6, 3}));
   EXPECT_THAT(batch[1], TensorEq(testing::AsTensor<int64_t>({0, 2, 2})));
-  // JPEG is not exact.
+  // JPEG is lossy.
   const int expected[3][3] = {{0, 0, 255}, {250, 10, 20}, {255, 0, 0}};
   const auto pixels = batch[0].flat<uint8_t>();
   for (int i = 0; i < 3 * 24 * 3; ++i) {
@@ -169,7 +169,7 @@ TEST_F(ImageInputTest, EpochsAreShuffledAndResumed) {
   }
 }
 
-TEST_F(ImageInputTest, AreDestroyedAtAnyTime) {
+TEST_F(ImageInputTest, MayBeDestroyedAtAnyTime) {
   const ImageFiles files = Numbered(30);
   BatchesOptions options;
   options.batch_size = 10;
@@ -207,7 +207,7 @@ TEST_F(ImageInputTest, ConvertsChannels) {
   }
 }
 
-// Sizes to which images of 7 x 5 are resized.
+// Target sizes for images of 7 x 5 pixels.
 struct Size {
   int64_t height;
   int64_t width;
@@ -221,7 +221,7 @@ TEST_F(ImageInputTest, ResizesImages) {
   ImageFiles files;
   files.paths = {File("x.png")};
   files.labels = {0};
-  // The weight of input pixel `in` in output pixel `out`, before they are normalized.
+  // The weight of input pixel `in` in output pixel `out`, before weights are normalized.
   const auto weight = [](int64_t in, int64_t out, double scale) {
     const double distance =
         std::abs(static_cast<double>(in) + 0.5 - (static_cast<double>(out) + 0.5) * scale);
@@ -255,7 +255,7 @@ TEST_F(ImageInputTest, ResizesImages) {
   }
 }
 
-TEST_F(ImageInputTest, Errors) {
+TEST_F(ImageInputTest, RejectsInvalidFilesAndOptions) {
   const auto is = [](const std::string& text) {
     return StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(text));
   };
@@ -288,7 +288,7 @@ TEST_F(ImageInputTest, Errors) {
   files.labels.pop_back();
   EXPECT_THAT(error({}, InOrder(1)), is("expected a label for each of 3 files, found 2"));
 
-  // Errors of a file are those of its batch; the others can be read.
+  // An error of a file concerns only its batch. The other batches can be read.
   files = Numbered(6);
   WriteColor("2.png", 3, 2, 0, 0, 0);
   Write("3.png", "GIF89a");
@@ -312,7 +312,7 @@ TEST_F(ImageInputTest, Errors) {
     EXPECT_EQ(batches->position(), 5);
     GRADFLOW_EXPECT_OK(status_of(1));
     EXPECT_THAT(batch[0].span<uint8_t>(), Each(1));
-    // Other sizes are resized.
+    // Images of other sizes are resized.
     const auto resized = Open(files, size(2, 2), options);
     ASSERT_NE(resized, nullptr);
     GRADFLOW_EXPECT_OK(resized->Seek(2));

@@ -1,4 +1,4 @@
-// Batches: their order, their position, and what they accept.
+// Tests of Batches: order, position and accepted arguments.
 #include "gradflow/training/input.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ using ::gradflow::testing::TensorEq;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Rows [i, -i], and labels i.
+// Returns rows [i, -i] with labels i.
 std::vector<Tensor> Rows(int64_t rows) {
   Tensor x(DT_INT32, {rows, 2});
   Tensor y(DT_INT64, {rows});
@@ -43,7 +43,7 @@ std::unique_ptr<Batches> MakeBatches(int64_t rows, const BatchesOptions& options
   return *std::move(batches);
 }
 
-// Returns the labels of the next batch, after comparing the rows with them.
+// Returns the labels of the next batch. Compares the rows with the labels.
 std::vector<int64_t> NextLabels(Batches* batches) {
   std::vector<Tensor> batch;
   GRADFLOW_EXPECT_OK(batches->Next(&batch));
@@ -59,7 +59,7 @@ std::vector<int64_t> NextLabels(Batches* batches) {
   return labels;
 }
 
-TEST(Batches, InOrderWithARemainder) {
+TEST(Batches, KeepTheOrderAndTheRemainder) {
   BatchesOptions options;
   options.batch_size = 3;
   options.shuffle = false;
@@ -101,7 +101,7 @@ TEST(Batches, EachEpochIsAPermutation) {
   EXPECT_EQ(orders.size(), 5);
 }
 
-// The place of the first row, over many seeds, is uniform.
+// Over many seeds, the position of the first row is uniformly distributed.
 TEST(Batches, ShufflesUniformly) {
   constexpr int kSeeds = 6000;
   constexpr int kRows = 6;
@@ -113,7 +113,7 @@ TEST(Batches, ShufflesUniformly) {
     const std::vector<int64_t> order = NextLabels(MakeBatches(kRows, options).get());
     ++counts[std::find(order.begin(), order.end(), 0) - order.begin()];
   }
-  // Five stddevs.
+  // The tolerance is five stddevs.
   for (const int count : counts) EXPECT_NEAR(count, kSeeds / kRows, 5 * 29);
 }
 
@@ -122,7 +122,7 @@ TEST(Batches, OrdersNeverChange) {
   options.batch_size = 8;
   options.seed = 1;
   const auto batches = MakeBatches(8, options);
-  // A change of these would make resumed runs see other batches.
+  // If this order changed, resumed runs would see other batches.
   EXPECT_THAT(NextLabels(batches.get()), ElementsAre(0, 1, 2, 7, 3, 4, 5, 6));
   EXPECT_THAT(NextLabels(batches.get()), ElementsAre(5, 6, 3, 4, 7, 2, 0, 1));
 }
@@ -143,8 +143,8 @@ TEST(Batches, ContinueAtAPosition) {
   }
 }
 
-// Destroying while batches are prepared, many times.
-TEST(Batches, AreDestroyedAtAnyTime) {
+// Destroys a Batches many times while batches are being prepared.
+TEST(Batches, MayBeDestroyedAtAnyTime) {
   BatchesOptions options;
   options.batch_size = 200;
   options.prefetch = 4;
@@ -155,7 +155,7 @@ TEST(Batches, AreDestroyedAtAnyTime) {
   }
 }
 
-TEST(Batches, Errors) {
+TEST(Batches, RejectInvalidArguments) {
   const auto error = [](std::vector<Tensor> arrays, const BatchesOptions& options) {
     return Batches::Make(std::move(arrays), options).status();
   };
@@ -179,7 +179,7 @@ TEST(Batches, Errors) {
   options.epochs = -1;
   EXPECT_THAT(error(Rows(3), options), is("epochs -1"));
   EXPECT_THAT(MakeBatches(3, BatchesOptions{1})->Seek(-1), is("position of 0 or more, found -1"));
-  // Positions without a following one.
+  // There is no position after this one.
   options = BatchesOptions{1};
   const auto batches = MakeBatches(3, options);
   GRADFLOW_ASSERT_OK(batches->Seek(std::numeric_limits<int64_t>::max() - 1));
@@ -190,7 +190,7 @@ TEST(Batches, Errors) {
 
 class ReadArrayTest : public FolderFixture {};
 
-TEST_F(ReadArrayTest, TellsFormatsApart) {
+TEST_F(ReadArrayTest, DetectsFormats) {
   const Tensor x = AsTensor<float>({1, 2, 3});
   GRADFLOW_ASSERT_OK(WriteNpy(File("x.npy"), x));
   ::gradflow::testing::WriteFile(File("y"), std::string("\0\0\x8\1\0\0\0\3\5\6\7", 11));

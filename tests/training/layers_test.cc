@@ -1,4 +1,4 @@
-// Layers, losses and moving averages: values, gradients, names and errors.
+// Tests of layers, losses and moving averages: values, gradients, names and errors.
 #include "gradflow/training/layers.h"
 
 #include <algorithm>
@@ -133,7 +133,7 @@ TEST(Layers, Conv2DHasItsShapes) {
   for (const float value : outputs[2].span<float>()) EXPECT_EQ(value, 75);
 }
 
-// Of each column: the mean and the variance with n - 1.
+// Computes the mean and the variance of a column. The variance divides by n - 1.
 void Moments(const Tensor& x, int c, double* mean, double* variance) {
   const auto m = x.flat_inner_dims<float>();
   const int64_t n = m.dimension(0);
@@ -181,7 +181,7 @@ TEST(Layers, BatchNormMovesItsStatistics) {
   }
 }
 
-TEST(Layers, FakeQuantFollowsTheRange) {
+TEST(Layers, FakeQuantTracksTheRange) {
   Layers g;
   const Output x = g.Input({-1});
   const FakeQuantOptions options = FakeQuantOptions().Momentum(0.5f).Range(-2, 6);
@@ -190,7 +190,7 @@ TEST(Layers, FakeQuantFollowsTheRange) {
   EXPECT_THAT(g.Names(g.model.variables()), ElementsAre("q/max", "q/min"));
   EXPECT_TRUE(g.model.trainable().empty());
   g.Start();
-  // The range moves from [-2, 6] to [-1, 4], of the step 5 / 255; 0 stays 0.
+  // The range moves from [-2, 6] to [-1, 4], with a step of 5 / 255. 0 stays 0.
   const Tensor value = AsTensor<float>({2, 0.5f, 0, 1.9f});
   const std::vector<Tensor> outputs = g.Run(value, {train}, g.model.updates());
   EXPECT_EQ(g.ValueOf("q/min").scalar<float>()(), -1);
@@ -200,14 +200,14 @@ TEST(Layers, FakeQuantFollowsTheRange) {
     EXPECT_NEAR(y, value.flat<float>()(i), 2.5 / 255 + 1e-6);
     EXPECT_NEAR(y * 255 / 5, std::round(y * 255 / 5), 1e-4);
   }
-  // Inference uses the range that training has left, and does not change it.
+  // Inference uses the range from training and does not change it.
   EXPECT_THAT(g.Run(value, {infer})[0], TensorEq(outputs[0]));
   EXPECT_THAT(g.Run(AsTensor<float>({100, -100}), {infer})[0],
               TensorNear(AsTensor<float>({4, -1}), 0.01, 0));
   EXPECT_EQ(g.ValueOf("q/max").scalar<float>()(), 4);
 }
 
-TEST(Layers, FakeQuantWithPowersOfTwo) {
+TEST(Layers, FakeQuantSupportsPowersOfTwo) {
   const auto quantized = [](float max, bool nonnegative, const std::vector<float>& values) {
     Layers g;
     const Output x = g.Input({-1});
@@ -219,14 +219,14 @@ TEST(Layers, FakeQuantWithPowersOfTwo) {
     g.Start();
     return g.Run(AsTensor<float>(values), {y})[0];
   };
-  // A step of 2^-6 for ranges up to 255 / 64, of 2^-5 beyond.
+  // The step is 2^-6 for ranges up to 255 / 64, and 2^-5 beyond.
   EXPECT_THAT(quantized(255.0f / 64, true, {0.016f, 3.0f, -1, 10}),
               TensorEq(AsTensor<float>({1.0f / 64, 3, 0, 255.0f / 64})));
   EXPECT_THAT(quantized(4, true, {0.016f, 0.03f, 10}),
               TensorEq(AsTensor<float>({1.0f / 32, 1.0f / 32, 255.0f / 32})));
   EXPECT_THAT(quantized(127.0f / 64, false, {0.016f, -10, 10}),
               TensorEq(AsTensor<float>({1.0f / 64, -2, 127.0f / 64})));
-  // Any range has a step that is a power of two, at least as large as it needs.
+  // The step of any range is a power of two and covers the range.
   for (float max = 1e-4f; max < 1e4f; max *= 1.37f) {
     const float top = quantized(max, true, {2 * max + 1}).flat<float>()(0);
     int exponent = 0;
@@ -255,7 +255,7 @@ TEST(Layers, WeightsAreQuantizedByChannel) {
       }
     }
   }
-  // The largest weight, too, has a gradient: its range follows it.
+  // The largest weight also has a gradient, because its range follows it.
   for (const float gradient : outputs[1].span<float>()) EXPECT_EQ(gradient, 1);
 }
 
@@ -279,7 +279,7 @@ TEST(Layers, QuantizedLayersTrain) {
   step.push_back(train);
   g.Start();
   GRADFLOW_ASSERT_OK(g.session->Run({}, {}, adam.initializers(), nullptr));
-  // Points in a circle or outside of it.
+  // Points inside and outside of a circle.
   const Tensor points = RandomTensor(DT_FLOAT, {400, 2}, -1, 1);
   Tensor classes(DT_UINT8, {400});
   for (int i = 0; i < 400; ++i) {
@@ -295,7 +295,7 @@ TEST(Layers, QuantizedLayersTrain) {
   EXPECT_GT(outputs[0].scalar<float>()(), 0.93);
 }
 
-TEST(Layers, Errors) {
+TEST(Layers, RejectInvalidArguments) {
   const auto error = [](const std::function<void(Layers*)>& add) {
     Layers g;
     add(&g);
@@ -326,7 +326,7 @@ TEST(Layers, Errors) {
                 Dense(g->scope, &g->model, "a", g->Input({1, 4}), 3);
               }),
               is("variable 'a/kernel' has shape [2,3], expected [4,3]"));
-  // An output that an error left empty.
+  // The output is empty, like after an error.
   EXPECT_THAT(error([](Layers* g) { Dense(g->scope, &g->model, "a", Output(), 3); }),
               is("layer 'a': the input is empty"));
   EXPECT_THAT(error([](Layers* g) { Conv2D(g->scope, &g->model, "a", Output(), 3); }),
@@ -345,7 +345,7 @@ TEST(Layers, Errors) {
   }
 }
 
-TEST(Losses, HaveTheirFormulas) {
+TEST(Losses, AgreeWithTheirFormulas) {
   const Scope s = Scope::NewRootScope();
   const Tensor logits = AsTensor<float>({1, 2, 3, 0, 0, -5, 7, 7.5f, 1}, {3, 3});
   const Output l = ops::Const(s, Input::Initializer(logits));
@@ -376,7 +376,7 @@ TEST(Losses, HaveTheirFormulas) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("needs a weight")));
 }
 
-TEST(Losses, AgreeWithFormulasInDouble) {
+TEST(Losses, AgreeWithTheirFormulasInDouble) {
   const std::vector<double> xs = {0, 3, -3, 0.25, 40, -40, 1, -1};
   const std::vector<double> ys = {1, 0, 0.5, 0.75, 1, 1, -1.5, 0};
   const auto n = static_cast<double>(xs.size());
@@ -385,7 +385,7 @@ TEST(Losses, AgreeWithFormulasInDouble) {
   double absolute = 0;
   double huber = 0;
   for (size_t i = 0; i < xs.size(); ++i) {
-    // -y log(p) - (1 - y) log(1 - p) for p = 1 / (1 + exp(-x)).
+    // Equals -y log(p) - (1 - y) log(1 - p) for p = 1 / (1 + exp(-x)).
     sigmoid += ys[i] * std::log1p(std::exp(-xs[i])) + (1 - ys[i]) * std::log1p(std::exp(xs[i]));
     const double error = std::abs(xs[i] - ys[i]);
     absolute += error;
@@ -411,7 +411,7 @@ TEST(Losses, AgreeWithFormulasInDouble) {
     for (int i = 0; i < 3; ++i) {
       EXPECT_NEAR(outputs[i].scalar<double>()(), expected[i], 1e-6 * expected[i]) << i;
     }
-    // (p - y) / n, also at 0.
+    // The gradient is (p - y) / n, also at 0.
     for (size_t i = 0; i < xs.size(); ++i) {
       EXPECT_NEAR(outputs[3].flat<double>()(static_cast<int>(i)),
                   (1 / (1 + std::exp(-xs[i])) - ys[i]) / n, 1e-7);
@@ -419,7 +419,7 @@ TEST(Losses, AgreeWithFormulasInDouble) {
   }
 }
 
-TEST(Losses, SmoothedLabelsAreOfAllClasses) {
+TEST(Losses, SmoothedLabelsCoverAllClasses) {
   const Tensor logits = RandomTensor(DT_FLOAT, {6, 4}, -3, 3);
   for (const float smoothing : {0.0f, 0.125f, 1.0f}) {
     const Scope s = Scope::NewRootScope();

@@ -1,4 +1,4 @@
-// Metrics, over one batch and over several.
+// Tests of metrics over one batch and over several.
 #include "gradflow/training/metrics.h"
 
 #include <string>
@@ -78,7 +78,7 @@ TEST(Metrics, ConfusionMatrixCountsPairs) {
   const Output none = ops::Const(s, Input::Initializer(Tensor(DT_INT32, {0})));
   EXPECT_THAT(RunOne(s, ConfusionMatrix(s, none, none, 1)),
               TensorEq(AsTensor<int64_t>({0}, {1, 1})));
-  // A class that there is not.
+  // The class does not exist.
   for (const int wrong : {4, -1}) {
     std::vector<Tensor> outputs;
     const Output one = ops::Const(s, {wrong});
@@ -111,14 +111,14 @@ TEST(Metrics, RunOverBatches) {
       GRADFLOW_EXPECT_OK(
           session.Run({{values, x}, {pairs, pair}}, {}, {mean.update, sum.update}, nullptr));
     };
-    // Batches of other sizes count by their elements.
+    // Batches of other sizes are weighted by their number of elements.
     add(AsTensor<float>({1, 2, 3, 4}, {2, 2}), AsTensor<int64_t>({1, 10}));
     add(AsTensor<float>({10}), AsTensor<int64_t>({2, 20}));
     add(Tensor(DT_FLOAT, {0}), AsTensor<int64_t>({3, 30}));
     EXPECT_THAT(results(), ::testing::ElementsAre(TensorEq(AsScalar<float>(4)),
                                                   TensorEq(AsTensor<int64_t>({6, 60}))));
   }
-  // In double: 2^24 + 1 is no float.
+  // The sum is in double, because 2^24 + 1 is not a float.
   GRADFLOW_ASSERT_OK(session.Run({}, {}, {mean.reset}, nullptr));
   for (const float x : {16777216.0f, 1.0f, 1.0f, -16777216.0f}) {
     GRADFLOW_ASSERT_OK(session.Run({{values, AsScalar<float>(x)}}, {}, {mean.update}, nullptr));
@@ -127,7 +127,7 @@ TEST(Metrics, RunOverBatches) {
   EXPECT_THAT(outputs[0], TensorEq(AsScalar<float>(0.5f)));
 }
 
-TEST(Metrics, Errors) {
+TEST(Metrics, RejectInvalidArguments) {
   const auto is = [](const std::string& text) {
     return StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(text));
   };

@@ -1,6 +1,6 @@
-// Every public function that returns a result through a pointer, with a null pointer. Functions for
-// which null means that the caller does not want the result are not here: Session::Run and the
-// like, NodeBuilder::Finalize (node), Saver::Restore (counters).
+// Calls every public function that returns a result through a pointer with a null pointer. Some
+// functions are left out, because null means that the caller does not want the result: Session::Run
+// and similar functions, NodeBuilder::Finalize (node) and Saver::Restore (counters).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -49,7 +49,7 @@ namespace {
 using ::absl::StatusCode;
 using ::gradflow::testing::StatusIs;
 
-// A call that passes null, and what its error must name.
+// A call that passes null, and the parameter that its error must name.
 struct Call {
   std::string function;
   std::string parameter;
@@ -71,7 +71,7 @@ Call GetNodeAttrCall() {
           [] { return GetNodeAttr(NodeDef(), "T", static_cast<T*>(nullptr)); }};
 }
 
-TEST(OutParameters, OfCoreAreChecked) {
+TEST(OutParameters, AreCheckedInCore) {
   const auto in_kernel = [](const std::function<absl::Status(KernelContext&)>& call) {
     std::vector<Tensor> inputs(1);
     std::vector<Tensor> outputs(1);
@@ -143,7 +143,7 @@ TEST(OutParameters, OfCoreAreChecked) {
   });
 }
 
-TEST(OutParameters, OfGraphsAndSessionsAreChecked) {
+TEST(OutParameters, AreCheckedInGraphsAndSessions) {
   const Scope scope = Scope::NewRootScope();
   const Output x = ops::Placeholder(scope, DT_FLOAT, ops::Placeholder::Shape({2}));
   const Output y = ops::Square(scope, x);
@@ -184,7 +184,7 @@ TEST(OutParameters, OfGraphsAndSessionsAreChecked) {
   });
 }
 
-TEST(OutParameters, OfTrainingAreChecked) {
+TEST(OutParameters, AreCheckedInTraining) {
   const Scope scope = Scope::NewRootScope();
   const Output x = ops::Placeholder(scope, DT_FLOAT, ops::Placeholder::Shape({2}));
   training::GradientDescent optimizer(scope);
@@ -210,8 +210,8 @@ TEST(OutParameters, OfTrainingAreChecked) {
   });
 }
 
-// Functions without a status end the program with the same text.
-TEST(OutParametersDeathTest, OfOtherFunctionsEndTheProgram) {
+// Functions that do not return a status end the program with the same text.
+TEST(OutParametersDeathTest, EndTheProgramInOtherFunctions) {
   const auto null = [](const std::string& call, const std::string& parameter) {
     return absl::StrCat("gradflow: ", call, ": ", parameter, " must not be null");
   };

@@ -1,4 +1,4 @@
-// The loop of training: its ends, lines, evaluations and checkpoints.
+// Tests of the training loop: when it ends, progress lines, evaluations and checkpoints.
 #include "gradflow/training/trainer.h"
 
 #include <csignal>
@@ -35,7 +35,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 
-// A line fitted to noisy points, by batches of 10 of 100.
+// Fits a line to 100 noisy points, in batches of 10.
 struct Regression {
   explicit Regression(TrainerOptions options = {}, int threads = 2, int64_t epochs = 0) {
     const Output x = ops::Placeholder(scope, DT_FLOAT, ops::Placeholder::Shape({-1, 3}));
@@ -81,7 +81,7 @@ struct Regression {
     GRADFLOW_EXPECT_OK(resumed.status());
     return resumed.value_or(false);
   }
-  // The bytes of all variables.
+  // Returns the bytes of all variables.
   std::string State() {
     std::vector<Output> reads;
     for (const Output& variable : variables) reads.push_back(ReadVariable(scope, variable));
@@ -128,7 +128,7 @@ TEST_F(TrainerTest, EndsAfterItsSteps) {
   EXPECT_THAT(lines[0], MatchesRegex("step 1 of 300, loss [0-9.]+, [0-9]+ examples/s, "
                                      "[0-9]+:[0-9][0-9] left"));
   EXPECT_THAT(lines.back(), MatchesRegex("step 300 of 300, loss [0-9.]+, [0-9]+ examples/s"));
-  // Nothing is left to do.
+  // All steps are done.
   EXPECT_EQ(r.Ended(), StopReason::kSteps);
   EXPECT_EQ(losses.size(), 300);
 }
@@ -189,7 +189,7 @@ TEST_F(TrainerTest, EndsWithoutImprovement) {
     EXPECT_THAT(evaluated, ElementsAre(2, 4, 6, 8, 10, 12));
     EXPECT_EQ(r.trainer->best_metric(), 6);
   }
-  // The next process knows.
+  // The next process also stops.
   Regression resumed(options);
   EXPECT_TRUE(resumed.Resumed());
   EXPECT_EQ(resumed.trainer->best_metric(), 6);
@@ -201,7 +201,7 @@ TEST_F(TrainerTest, EndsWithoutImprovement) {
   EXPECT_THAT(Regression(options).Run(), StatusIs(absl::StatusCode::kAborted));
 }
 
-// However often a run is stopped, and on any number of threads, its bits are the same.
+// Variables have the same bits on any number of threads, and after any number of stops.
 TEST_F(TrainerTest, ContinuesWithTheSameBits) {
   TrainerOptions options;
   options.steps = 47;
@@ -215,7 +215,7 @@ TEST_F(TrainerTest, ContinuesWithTheSameBits) {
   }
   options.checkpoint_prefix = File("ckpt");
   options.checkpoint_every = 10;
-  // Dies in step 25 and in step 38.
+  // The run dies in step 25 and in step 38.
   int64_t last = 25;
   options.after_step = [&](int64_t step, float) {
     return step < last ? absl::OkStatus() : absl::AbortedError("died");
@@ -237,7 +237,7 @@ TEST_F(TrainerTest, ContinuesWithTheSameBits) {
   EXPECT_EQ(*LatestCheckpoint(folder()), File("ckpt-47"));
 }
 
-// The mean of the losses of a period does not depend on stops within it.
+// The mean loss of a period does not depend on stops within the period.
 TEST_F(TrainerTest, ContinuesMeans) {
   const Trainer* trainer = nullptr;
   std::vector<double> means;
@@ -276,7 +276,7 @@ TEST_F(TrainerTest, ContinuesMeans) {
   EXPECT_EQ(means, expected);
 }
 
-// A position is that of other examples if the order differs.
+// If the order differs, the saved position belongs to other examples.
 TEST_F(TrainerTest, ResumesWithTheSameBatchesOnly) {
   TrainerOptions options;
   options.checkpoint_prefix = File("ckpt");
@@ -299,7 +299,7 @@ TEST_F(TrainerTest, ResumesWithTheSameBatchesOnly) {
   other.batch_size = 20;
   EXPECT_THAT(resume(100, other),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("ckpt-3' is that of a run with 'trainer/batch_size' 10, found "
+                       HasSubstr("ckpt-3' is from a run with 'trainer/batch_size' 10, found "
                                  "20")));
   other = same;
   other.seed = 7;
@@ -317,7 +317,7 @@ TEST_F(TrainerTest, ResumesWithTheSameBatchesOnly) {
                                           HasSubstr("'trainer/examples' 100, found 110")));
   EXPECT_EQ(r.State(), before);
   EXPECT_EQ(r.trainer->step(), 0);
-  // Neither the end nor the preparation changes a batch.
+  // The number of epochs and the prefetching do not change batches.
   other = same;
   other.epochs = 9;
   other.prefetch = 0;
@@ -325,7 +325,7 @@ TEST_F(TrainerTest, ResumesWithTheSameBatchesOnly) {
   EXPECT_EQ(r.trainer->step(), 3);
 }
 
-TEST_F(TrainerTest, Errors) {
+TEST_F(TrainerTest, ReportsErrors) {
   Regression none;
   EXPECT_THAT(none.trainer->Resume(*none.session, none.batches.get()).status(),
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("no checkpoint_prefix")));
@@ -337,12 +337,12 @@ TEST_F(TrainerTest, Errors) {
   ::gradflow::testing::WriteFile(File("checkpoint"), "damaged");
   EXPECT_THAT(r.trainer->Resume(*r.session, r.batches.get()).status(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("names no checkpoint")));
-  // A batch of another number of tensors.
+  // The batch has another number of tensors.
   const auto other = *Batches::Make({Tensor(DT_FLOAT, {9})}, {1});
   EXPECT_THAT(r.trainer->Run(*r.session, other.get()).status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("expected 2 tensors of a batch for as many inputs, found 1")));
-  // A loss that is not finite leaves no checkpoint.
+  // A loss that is not finite writes no checkpoint.
   Tensor nans(DT_FLOAT, {10, 1});
   for (float& value : nans.span<float>()) value = std::numeric_limits<float>::quiet_NaN();
   const auto bad = *Batches::Make({RandomTensor(DT_FLOAT, {10, 3}, 0, 1), nans}, {10});

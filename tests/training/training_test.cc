@@ -1,4 +1,4 @@
-// Optimizers, schedules, initial values and savers as graphs.
+// Tests of optimizers, schedules, initializers and savers in graphs.
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -64,7 +64,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// A graph with variables x and y and a loss, trained by an optimizer.
+// A graph with the variables x and y and a loss, for an optimizer.
 struct Problem {
   explicit Problem(bool is_resource) {
     x = NewVariable(scope.WithOpName("x"), "x", DT_DOUBLE, TensorShape(), is_resource);
@@ -174,7 +174,7 @@ TEST_P(MethodTest, Converges) {
 }
 
 // The options reach the gradients.
-TEST(Optimizers, TakeOptionsOfGradients) {
+TEST(Optimizers, TakeGradientBuildOptions) {
   Problem problem(/*is_resource=*/true);
   GradientDescent descent(problem.scope);
   GradientBuildOptions options;
@@ -187,8 +187,8 @@ TEST(Optimizers, TakeOptionsOfGradients) {
   }
 }
 
-// Eight threads take steps of one session. Each step adds what it would add alone, so that the sums
-// tell of a lost update.
+// Eight threads run steps of one session. The effects of steps add up in any order, so the sums
+// reveal a lost update.
 TEST(Optimizers, ThreadsLoseNoUpdate) {
   constexpr int kThreads = 8;
   constexpr int kSteps = 200;
@@ -213,7 +213,8 @@ TEST(Optimizers, ThreadsLoseNoUpdate) {
       const Output minus = ops::Const(s, -1.0f);
       const Output rows = ops::Range(s, 0, static_cast<int>(kSize), 3);
       const Output some = ops::Fill(s, ops::Shape(s, rows), 1.0f);
-      // w += 1; accumulator += 1, v -= accumulator; every third element of x += 1.
+      // A step computes w += 1; accumulator += 1, v -= accumulator; and adds 1 to every third
+      // element of x.
       if (is_resource) {
         using Descent = ops::ResourceApplyGradientDescent;
         step.push_back(Descent(s, w, minus, ones, Descent::UseLocking(use_locking)).operation);
@@ -248,7 +249,7 @@ TEST(Optimizers, ThreadsLoseNoUpdate) {
       for (std::thread& thread : threads) thread.join();
       std::vector<Tensor> outputs;
       GRADFLOW_ASSERT_OK(session.Run(reads, &outputs));
-      // All numbers are integers below 2^24, which float holds.
+      // All numbers are integers below 2^24, which float represents exactly.
       constexpr float kSum = kThreads * kSteps;
       EXPECT_THAT(outputs[0].span<float>(), ::testing::Each(kSum));
       EXPECT_THAT(outputs[1].span<float>(), ::testing::Each(-kSum * (kSum + 1) / 2));
@@ -260,8 +261,8 @@ TEST(Optimizers, ThreadsLoseNoUpdate) {
   }
 }
 
-// The first three steps of Adam and AdamW on one variable, by hand.
-TEST(Optimizers, AdamIsThatOfThePaper) {
+// Computes the first three steps of Adam and AdamW for one variable.
+TEST(Optimizers, AdamFollowsThePaper) {
   for (const double decay : {0.0, 0.1}) {
     const Scope s = Scope::NewRootScope();
     const Output w = NewVariable(s, "w", DT_DOUBLE, TensorShape());
@@ -292,15 +293,15 @@ TEST(Optimizers, AdamIsThatOfThePaper) {
   }
 }
 
-// Slots of a second optimizer have names of their own, as in TensorFlow.
-TEST(Optimizers, TwoOfAGraphShareNoState) {
+// The slots of a second optimizer have new names, like in TensorFlow.
+TEST(Optimizers, TwoOptimizersOfAGraphShareNoState) {
   const auto loss_of = [](const Scope& s, const Output& w) {
     return ops::Square(s, ReadVariable(s, w));
   };
   const auto make = [](const Scope& s, const char* name) {
     return NewVariable(s, name, DT_DOUBLE, TensorShape());
   };
-  // The values of x and y after three steps of an optimizer each, in one graph or in two.
+  // Returns x and y after three steps. Each has its own optimizer, in one graph or in two.
   const auto train = [&](bool one_graph, std::vector<std::string>* slots) {
     const Scope first = Scope::NewRootScope();
     const Scope second = one_graph ? first : Scope::NewRootScope();
@@ -342,7 +343,7 @@ TEST(Optimizers, TwoOfAGraphShareNoState) {
   EXPECT_THAT(together, ElementsAre(TensorEq(apart[0]), TensorEq(apart[1])));
   EXPECT_THAT(slots, ElementsAre("beta1_power", "beta2_power", "x/Adam", "x/Adam_1",
                                  "beta1_power_1", "beta2_power_1", "y/Adam", "y/Adam_1"));
-  // Of the same variable.
+  // Two optimizers of the same variable.
   const Scope s = Scope::NewRootScope();
   const Output w = make(s, "w");
   slots.clear();
@@ -355,7 +356,7 @@ TEST(Optimizers, TwoOfAGraphShareNoState) {
   EXPECT_THAT(slots, ElementsAre("w/RMSProp", "w/RMSProp_1", "w/RMSProp_2", "w/RMSProp_3"));
 }
 
-TEST(Optimizers, Rosenbrock) {
+TEST(Optimizers, MinimizeTheRosenbrockFunction) {
   const Scope s = Scope::NewRootScope();
   const Output w = NewVariable(s, "w", DT_DOUBLE, {2});
   const Operation init = AssignVariable(s, w, ops::Const(s, {-1.2, 1.0}));
@@ -377,7 +378,7 @@ TEST(Optimizers, Rosenbrock) {
   EXPECT_NEAR(outputs[0].flat<double>()(1), 1, 2e-2);
 }
 
-TEST(Optimizers, Errors) {
+TEST(Optimizers, RejectInvalidArguments) {
   Problem problem(true);
   GradientDescent descent(problem.scope);
   Operation train;
@@ -401,7 +402,7 @@ TEST(Optimizers, Errors) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("shape is not known")));
 }
 
-TEST(Optimizers, ClipByGlobalNorm) {
+TEST(Optimizers, ClipByGlobalNormScalesGradients) {
   const Scope s = Scope::NewRootScope();
   const auto clip = [&](float norm) {
     const std::vector<Output> clipped =
@@ -419,7 +420,7 @@ TEST(Optimizers, ClipByGlobalNorm) {
   EXPECT_NEAR(clipped[1].scalar<double>()(), 0.8, 1e-6);
 }
 
-// TensorFlow signals an overflow so.
+// TensorFlow also signals an overflow by NaN.
 TEST(Optimizers, ClipByGlobalNormOfInfinitiesIsNaN) {
   const Scope s = Scope::NewRootScope();
   const auto clip = [&](const std::vector<Output>& gradients) {
@@ -434,14 +435,14 @@ TEST(Optimizers, ClipByGlobalNormOfInfinitiesIsNaN) {
     EXPECT_THAT(clipped[0].span<float>(), ::testing::Each(::testing::IsNan())) << bad;
     EXPECT_THAT(clipped[1].span<float>(), ::testing::Each(::testing::IsNan())) << bad;
   }
-  // Squares that are infinite in half, or in float.
+  // The squares are infinite in half, or in float.
   const auto half_norm = clip({ops::Cast(s, ops::Const(s, {3000.f, 4000.f}), DT_HALF)});
   EXPECT_THAT(half_norm[0], TensorNear(AsTensor<half>({0.6f, 0.8f})));
   const auto double_norm = clip({ops::Const(s, {3e30, 4e30}), ops::Const(s, {1.f})});
   EXPECT_THAT(double_norm[0], TensorNear(AsTensor<double>({0.6, 0.8})));
 }
 
-// Variables that AdamW is told to leave alone are those of Adam.
+// AdamW treats variables without decay like Adam.
 TEST(Optimizers, AdamWDecaysSomeVariables) {
   const Scope s = Scope::NewRootScope();
   const auto variable = [&](const char* name) {
@@ -476,21 +477,21 @@ TEST(Optimizers, AdamWDecaysSomeVariables) {
   EXPECT_NEAR(values[0].scalar<double>()(), values[2].scalar<double>()() - 0.375, 1e-6);
 }
 
-// An update of the rows of a table by slices, and its float64 reference.
+// A method that updates the rows of a table by slices, and its float64 reference.
 struct SparseMethod {
   std::string name;
-  // The op, or null for all rows.
+  // The op, or null if the update also changes rows without a gradient.
   const char* op;
   std::function<std::unique_ptr<Optimizer>(const Scope&)> make;
-  // The first values of two slots of each element.
+  // The initial values of two slots of each element.
   double slots[2];
-  // Changes an element and its slots by its gradient in step t, from 1 on.
+  // Updates an element and its slots by its gradient in step t. Steps begin at 1.
   std::function<void(double& x, double* slots, double g, int t)> step;
 };
 
 void PrintTo(const SparseMethod& method, std::ostream* out) { *out << method.name; }
 
-// The options are powers of two, so that float has them.
+// The options are powers of two, which float represents exactly.
 std::vector<SparseMethod> SparseMethods() {
   const auto ftrl = [](double& x, double* slots, double g, int) {
     const double accumulated = slots[0] + g * g;
@@ -588,7 +589,8 @@ TEST_P(SparseMethodTest, ChangesTheRowsThatAreGathered) {
   constexpr int kRows = 7;
   constexpr int kColumns = 2;
   const SparseMethod& method = GetParam();
-  // ResourceGather of a resource; GatherV2 of what is read from a resource or a reference.
+  // Mode 0 is ResourceGather of a resource. Modes 1 and 2 are GatherV2 of a value that is read from
+  // a resource or a reference.
   for (const int mode : {0, 1, 2}) {
     const bool is_resource = mode < 2;
     const Scope s = Scope::NewRootScope();
@@ -620,7 +622,7 @@ TEST_P(SparseMethodTest, ChangesTheRowsThatAreGathered) {
     std::vector<std::array<double, 2>> slots(expected.size(), {method.slots[0], method.slots[1]});
     std::mt19937 random(5);
     for (int t = 1; t <= 100; ++t) {
-      // Some rows several times, the last never, and none at all in some steps.
+      // Some rows occur several times, the last row never, and some steps have no rows.
       std::vector<int64_t> chosen(t % 10 == 0 ? 0 : 4);
       std::vector<double> goals(chosen.size() * kColumns);
       for (int64_t& row : chosen) row = static_cast<int64_t>(random() % (kRows - 1));
@@ -649,7 +651,7 @@ TEST_P(SparseMethodTest, ChangesTheRowsThatAreGathered) {
   }
 }
 
-// Slices and tensors are clipped together.
+// Slices and tensors are clipped by one norm.
 TEST(Optimizers, ClipsSlices) {
   const Scope s = Scope::NewRootScope();
   const Output table = NewVariable(s, "table", DT_FLOAT, {4, 1});
@@ -681,7 +683,7 @@ TEST(Optimizers, ClipsSlices) {
   EXPECT_THAT(outputs[1], TensorNear(AsScalar<float>(-0.25f)));
 }
 
-TEST(Schedules, HaveTheirFormulas) {
+TEST(Schedules, AgreeWithTheirFormulas) {
   const Scope s = Scope::NewRootScope();
   const Output step = ops::Placeholder(s, DT_INT64);
   const Output constant = PiecewiseConstant(s, step, {10, 20}, {1, 0.5f, 0.25f});
@@ -751,7 +753,7 @@ TEST(Initializers, HaveTheirDistributions) {
   EXPECT_LE(moments(2)[2], 1.0001);
   EXPECT_THAT(outputs[3], TensorEq(outputs[1]));
   EXPECT_NE(outputs[4].flat<float>()(0), outputs[1].flat<float>()(0));
-  // 40 rows of 20 orthonormal columns.
+  // A matrix of 40 rows and 20 orthonormal columns.
   const auto q = outputs[5].flat<double>();
   for (int a = 0; a < 20; ++a) {
     for (int b = 0; b <= a; ++b) {
@@ -802,7 +804,7 @@ TEST_F(SaverTest, ContinuesWithTheSameBits) {
   GRADFLOW_ASSERT_OK(resumed.Run(reads, &actual));
   EXPECT_THAT(actual, ElementsAre(TensorEq(expected[0]), TensorEq(expected[1])));
 
-  // The names are those of TensorFlow.
+  // The names are the same as in TensorFlow.
   const auto checkpoint = Checkpoint::Open(latest);
   GRADFLOW_ASSERT_OK(checkpoint);
   EXPECT_THAT(checkpoint->Names(), ElementsAre("beta1_power", "beta2_power", "x", "x/Adam",
@@ -826,7 +828,7 @@ TEST_F(SaverTest, AFailureChangesNothing) {
   const double before = Loss(session, problem);
   EXPECT_THAT(saver.Restore(session, File("c-1")), StatusIs(absl::StatusCode::kDataLoss));
   EXPECT_EQ(Loss(session, problem), before);
-  // A value of another shape.
+  // The value has another shape.
   for (const bool is_resource : {true, false}) {
     Problem other(is_resource);
     Saver other_saver(other.scope, {other.x, other.y});
@@ -851,8 +853,9 @@ TEST_F(SaverTest, AFailureChangesNothing) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("names no checkpoint")));
 }
 
-// A saver goes on with the checkpoints of the one before it, and overwrites none that is named.
-TEST_F(SaverTest, GoesOnAfterAnotherSaver) {
+// A saver continues with the checkpoints of an earlier saver, and does not overwrite a checkpoint
+// that is listed.
+TEST_F(SaverTest, ContinuesAfterAnotherSaver) {
   Problem problem(true);
   SaverOptions options;
   options.max_to_keep = 2;
@@ -862,19 +865,19 @@ TEST_F(SaverTest, GoesOnAfterAnotherSaver) {
   GRADFLOW_ASSERT_OK(session.Run({}, {}, problem.init, nullptr));
   GRADFLOW_ASSERT_OK(first.Save(session, File("c"), 1));
   GRADFLOW_ASSERT_OK(first.Save(session, File("c"), 2));
-  // Another name of the folder.
+  // The same folder under another name.
   GRADFLOW_ASSERT_OK(second.Save(session, folder() + "/./c", 2));
   EXPECT_THAT(*LatestCheckpoint(folder()), HasSubstr("c-2-1"));
   EXPECT_FALSE(std::filesystem::exists(File("c-1.index")));
   EXPECT_FALSE(std::filesystem::exists(File("c-1.data-00000-of-00001")));
   GRADFLOW_ASSERT_OK(second.Restore(session, File("c-2")));
   GRADFLOW_ASSERT_OK(second.Restore(session, File("c-2-1")));
-  // Files that no state file names are overwritten.
+  // Files that the state file does not list are overwritten.
   std::ofstream(File("c-3.index")) << "left over";
   GRADFLOW_ASSERT_OK(second.Save(session, File("c"), 3));
   EXPECT_EQ(*LatestCheckpoint(folder()), File("c-3"));
   GRADFLOW_ASSERT_OK(second.Restore(session, File("c-3")));
-  // A state file names no file to remove in other folders.
+  // Files in other folders are never removed, even if the state file lists them.
   std::filesystem::create_directories(File("other"));
   std::filesystem::copy(File("c-3.index"), File("other/d-1.index"));
   for (const char* name : {"../other/d-1", "other/d-1"}) {
@@ -887,7 +890,7 @@ TEST_F(SaverTest, GoesOnAfterAnotherSaver) {
   }
 }
 
-// TensorFlow writes checkpoints of several data files.
+// TensorFlow writes checkpoints with several data files.
 TEST_F(SaverTest, RemovesAllDataFiles) {
   GRADFLOW_ASSERT_OK(WriteCheckpoint(File("a"), {{"x", AsScalar<double>(5), ""}}));
   GRADFLOW_ASSERT_OK(WriteCheckpoint(File("b"), {{"y", AsTensor<double>({6, 7}), ""}}));
@@ -928,7 +931,7 @@ TEST_F(SaverTest, SavesCounters) {
   EXPECT_THAT(
       saver.Save(session, File("c"), 2, {1}),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("expected 2 counters, found 1")));
-  // Counters that are no scalars change no variable.
+  // If a counter in the file is not a scalar, no variable changes.
   GRADFLOW_ASSERT_OK(WriteCheckpoint(File("d"), {{"x", AsScalar<double>(5), ""},
                                                  {"step", AsTensor<int64_t>({1, 2}), ""},
                                                  {"input/position", AsScalar<int64_t>(1), ""}}));
@@ -937,14 +940,14 @@ TEST_F(SaverTest, SavesCounters) {
   std::vector<Tensor> values;
   GRADFLOW_ASSERT_OK(session.Run({ReadVariable(problem.scope, problem.x)}, &values));
   EXPECT_THAT(values[0], TensorEq(AsScalar<double>(-1)));
-  // A name that is taken.
+  // The name of the counter is the name of a variable.
   options.counters = {"x"};
   const Saver wrong(problem.scope, {problem.x}, options);
   EXPECT_THAT(problem.scope.status(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("'x' is given twice")));
 }
 
-// A file that cannot be written, as on a full disk, leaves the checkpoints before it.
+// If a file cannot be written, for example on a full disk, the earlier checkpoints remain.
 TEST_F(SaverTest, AFullDiskLosesNothing) {
   Problem problem(true);
   Saver saver(problem.scope, {problem.x, problem.y});
@@ -975,7 +978,7 @@ TEST_F(SaverTest, AFullDiskLosesNothing) {
   std::signal(SIGXFSZ, old_handler);
 }
 
-// A folder without permission to write leaves the checkpoints before it.
+// If the folder is not writable, the earlier checkpoints remain.
 TEST_F(SaverTest, AnUnwritableFolderLosesNothing) {
   Problem problem(true);
   Saver saver(problem.scope, {problem.x, problem.y});
@@ -1005,8 +1008,8 @@ TEST_F(SaverTest, AnUnwritableFolderLosesNothing) {
   EXPECT_EQ(files, 3);
 }
 
-// Returns a folder for a death test and for the process that it starts, which runs the test from
-// its beginning and inherits the variable. Other runs of the test have other folders.
+// Returns a folder that a death test shares with its child process. The child runs the test from
+// the beginning and inherits the environment variable. Other runs of the test use other folders.
 std::string FolderOfDeathTest(const std::string& name) {
   const std::string variable = absl::StrCat("GRADFLOW_TEST_FOLDER_", name);
   if (const char* const folder = std::getenv(variable.c_str()); folder != nullptr) {
@@ -1020,14 +1023,14 @@ std::string FolderOfDeathTest(const std::string& name) {
   return folder;
 }
 
-// The number of bytes of a file at which the process of a save is killed: in the values, in their
-// index, or in the file that names the checkpoints.
+// The parameter is the file size at which the saving process is killed: in the values, in the
+// index, or in the state file.
 class SaverDeathTest : public ::testing::TestWithParam<int> {
  protected:
   static constexpr int kCheckpoints = 40;
 
-  // Saves kCheckpoints checkpoints, in which all values are the step, and one more, at which the
-  // process ends.
+  // Saves kCheckpoints checkpoints whose values all equal their step. Then saves one more, which
+  // ends the process.
   static void SaveUntilKilled(const std::string& folder, rlim_t bytes) {
     const Scope s = Scope::NewRootScope();
     std::vector<Output> variables;
@@ -1038,7 +1041,7 @@ class SaverDeathTest : public ::testing::TestWithParam<int> {
       assignments.push_back(AssignVariable(s, variables.back(), ops::Fill(s, {2}, value)));
     }
     SaverOptions options;
-    // The last save removes the first checkpoint when it has named the last.
+    // The last save removes the first checkpoint after it has written the state file.
     options.max_to_keep = kCheckpoints;
     Saver saver(s, variables, options);
     ClientSession session(s);
@@ -1071,7 +1074,7 @@ TEST_P(SaverDeathTest, AKillLosesNothing) {
       EXPECT_THAT(tensor.span<double>(), ::testing::Each(step));
     }
   }
-  // The kills are in all three files.
+  // Together, the sizes cover all three files.
   using std::filesystem::file_size;
   EXPECT_EQ(file_size(latest + ".data-00000-of-00001"), 320);
   EXPECT_GT(file_size(latest + ".index"), 500);
@@ -1083,7 +1086,7 @@ TEST_P(SaverDeathTest, AKillLosesNothing) {
 INSTANTIATE_TEST_SUITE_P(Bytes, SaverDeathTest,
                          ::testing::Values(1, 100, 319, 321, 500, 1000, 1300));
 
-// Variables that all have the number of the checkpoint for their values, and a saver of them.
+// Variables whose values all equal the number of the checkpoint, and their saver.
 struct Steps {
   static constexpr int kVariables = 20;
 
@@ -1111,13 +1114,13 @@ struct Steps {
     GRADFLOW_RETURN_IF_ERROR(session->Run({{value, all_values}}, {}, assignments, nullptr));
     return saver.Save(*session, folder + "/c", step);
   }
-  // Fails unless all values of a checkpoint are there and are `step`.
+  // Fails unless the checkpoint is complete and all values are `step`.
   absl::Status Check(const std::string& prefix, int step) const {
     GRADFLOW_ASSIGN_OR_RETURN(const double found, ValueOf(prefix));
     if (found == step) return absl::OkStatus();
     return errors::Internal(prefix, " has the value ", found);
   }
-  // Returns the value that all elements of a checkpoint have.
+  // Returns the value that all elements of a checkpoint share.
   absl::StatusOr<double> ValueOf(const std::string& prefix) const {
     GRADFLOW_ASSIGN_OR_RETURN(const Checkpoint checkpoint, Checkpoint::Open(prefix));
     std::optional<double> first;
@@ -1154,7 +1157,7 @@ std::vector<std::string> FilesOf(const std::string& folder) {
   return files;
 }
 
-// Two savers of two sessions write the same names into one folder.
+// Two savers of two sessions write checkpoints with the same names into one folder.
 TEST_F(SaverTest, TwoThreadsLoseNothing) {
   constexpr int kSteps = 40;
   SaverOptions options;
@@ -1182,12 +1185,12 @@ TEST_F(SaverTest, TwoThreadsLoseNothing) {
   EXPECT_EQ(writers[0].saver.checkpoints().size(), 2 * kSteps + 1);
 }
 
-// The environment variable that names a writer of the test below: its number, how many checkpoints
-// it keeps, and the folder.
+// The environment variable for a writer process of SaverProcessesTest: its number, the number of
+// checkpoints that it keeps, and the folder.
 constexpr const char* kWriterVariable = "GRADFLOW_TEST_SAVER_WRITER";
 constexpr int kWriterSteps = 25;
 
-// Does nothing unless the test below starts it as a process.
+// Does nothing unless SaverProcessesTest starts it as a process.
 TEST(SaverWriter, Saves) {
   const char* const text = std::getenv(kWriterVariable);
   if (text == nullptr) return;
@@ -1202,7 +1205,7 @@ TEST(SaverWriter, Saves) {
   }
 }
 
-// Processes write checkpoints of the same names to one folder.
+// Several processes write checkpoints with the same names into one folder.
 class SaverProcessesTest : public FolderFixture, public ::testing::WithParamInterface<int> {};
 INSTANTIATE_TEST_SUITE_P(MaxToKeep, SaverProcessesTest, ::testing::Values(0, 1, 5));
 
@@ -1222,7 +1225,7 @@ TEST_P(SaverProcessesTest, LoseNothing) {
     });
   }
   const Steps reader(500, {});
-  // Returns the latest checkpoint, whose values must be those of its step.
+  // Checks the latest checkpoint, whose values must match its step.
   const auto check_latest = [&](const std::string& latest) {
     const absl::StatusOr<double> value = reader.ValueOf(latest);
     if (!value.ok()) return value.status();
@@ -1238,14 +1241,14 @@ TEST_P(SaverProcessesTest, LoseNothing) {
     GRADFLOW_EXPECT_OK(latest);
     if (!latest.ok()) break;
     ++reads;
-    // A writer may remove the checkpoint while it is read. Others follow soon.
+    // A writer may remove the checkpoint during the read. The next checkpoint follows soon.
     const absl::Status status = check_latest(*latest);
     in_a_row = status.ok() ? 0 : in_a_row + 1;
     EXPECT_LT(in_a_row, 1000) << status;
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_GT(reads, 0);
-  // The files are those of the checkpoints that are named, and all are whole.
+  // The folder has exactly the files of the listed checkpoints, and each checkpoint is complete.
   Steps last(500, {});
   std::vector<std::string> files = {"checkpoint"};
   const int saves = kWriters * kWriterSteps;
@@ -1267,7 +1270,7 @@ TEST_P(SaverProcessesTest, LoseNothing) {
   GRADFLOW_EXPECT_OK(check_latest(*LatestCheckpoint(folder())));
 }
 
-// Temporary files of killed processes are removed, and no others.
+// A new saver removes temporary files of killed processes, and no other files.
 TEST_F(SaverTest, RemovesStaleFiles) {
   Steps steps(3, {});
   const std::string stale = File(".gradflow-4000000-7.tmp");
@@ -1277,7 +1280,7 @@ TEST_F(SaverTest, RemovesStaleFiles) {
   for (const std::string& file : others) std::ofstream(file) << "not of gradflow's";
   std::filesystem::create_directory(File(".gradflow-1-2.tmp"));
   std::filesystem::create_symlink(File("target"), File(".gradflow-1-3.tmp"));
-  // A file of a running process.
+  // This file belongs to a running process.
   GRADFLOW_ASSERT_OK_AND_ASSIGN(internal::StagedFile staged,
                                 internal::StagedFile::Write(File("staged"), {"text"}));
   GRADFLOW_ASSERT_OK(steps.Save(folder(), 1));
@@ -1289,7 +1292,7 @@ TEST_F(SaverTest, RemovesStaleFiles) {
   EXPECT_EQ(testing::ReadFile(File("staged")), "text");
 }
 
-// A process that is killed at a random moment of a save, by the seed of the moment.
+// A process that is killed at a random moment of a save. The parameter is the seed.
 class SaverKillTest : public ::testing::TestWithParam<int> {
  public:
   // GRADFLOW_SAVER_KILLS is the number of processes.
@@ -1316,7 +1319,7 @@ class SaverKillTest : public ::testing::TestWithParam<int> {
         return waits;
       };
       wait_for(1);
-      // The moment is a fraction of what a save takes.
+      // The delay is a random fraction of the time of a save.
       const int64_t waits_of_a_save = wait_for(2);
       wait_for(2 + static_cast<int>(random() % (2 * kKept)));
       const int64_t waits = static_cast<int64_t>(random() % 1000) * waits_of_a_save / 1000;
@@ -1340,7 +1343,8 @@ TEST_P(SaverKillTest, LosesNothing) {
   std::ifstream log(folder + "/log");
   for (int step; log >> step;) saved = step;
   ASSERT_GE(saved, 2);
-  // The last one that was saved, or the next, which was named but not reported.
+  // The latest checkpoint is the last saved one, or the next one if the process died before it
+  // logged it.
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::string latest, LatestCheckpoint(folder));
   const auto prefix = [&](int step) { return absl::StrCat(folder, "/c-", step); };
   const int newest = latest == prefix(saved) ? saved : saved + 1;
@@ -1351,7 +1355,7 @@ TEST_P(SaverKillTest, LosesNothing) {
   for (int step = std::max(1, newest - kKept + 1); step <= newest; ++step) {
     GRADFLOW_EXPECT_OK(next.Check(prefix(step), step));
   }
-  // A saver after it goes on.
+  // A new saver continues.
   GRADFLOW_EXPECT_OK(next.Save(folder, newest + 1));
   EXPECT_EQ(*LatestCheckpoint(folder), prefix(newest + 1));
   GRADFLOW_EXPECT_OK(next.Check(prefix(newest + 1), newest + 1));
@@ -1363,7 +1367,7 @@ TEST_P(SaverKillTest, LosesNothing) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, SaverKillTest, ::testing::Range(0, SaverKillTest::Processes()));
 
-// Saves to a file system of 16 pages until it is full.
+// Fills a file system of 16 pages with checkpoints.
 TEST(SaverDiskTest, AFullFileSystemLosesNothing) {
   ::testing::FLAGS_gtest_death_test_style = ::gradflow::testing::kDeathTestStyle;
   constexpr int kNoMount = 77;
@@ -1386,7 +1390,7 @@ TEST(SaverDiskTest, AFullFileSystemLosesNothing) {
     for (int i = 1; i < step; ++i) {
       GRADFLOW_EXPECT_OK(steps.Check(absl::StrCat(folder, "/c-", i), i));
     }
-    // With one removed, there is room again.
+    // After one checkpoint is removed, there is room again.
     std::filesystem::remove(absl::StrCat(folder, "/c-1.data-00000-of-00001"));
     std::filesystem::remove(absl::StrCat(folder, "/c-1.index"));
     GRADFLOW_EXPECT_OK(steps.Save(folder, step));

@@ -10,23 +10,24 @@ _gradflow() {
   done
 
   case $command in
-    "") options="run bench inspect gradients checkpoint freeze ops convert view edit test --version" ;;
-    run) options="--checkpoint --feed --fetch --target --threads --memory-limit --fast --allow-read --allow-write --raw-prints --graph-limit --timeout --trace --report --report-tensors --plugin" ;;
-    bench) options="--checkpoint --feed --fetch --target --threads --memory-limit --fast --allow-read --allow-write --raw-prints --graph-limit --repeat --json --progress --report --plugin" ;;
-    inspect) options="--plan --fast --timeout --memory-limit --graph-limit --plugin" ;;
-    gradients) options="--of --wrt --output --check --recompute --timeout --memory-limit --allow-read --allow-write --graph-limit --plugin" ;;
+    "") options="run bench inspect gradients checkpoint freeze quantize ops convert view edit test --version" ;;
+    run) options="--tag --signature --checkpoint --feed --fetch --target --threads --memory-limit --fast --int8 --allow-read --allow-write --raw-prints --graph-limit --timeout --trace --report --report-tensors --plugin" ;;
+    bench) options="--tag --signature --checkpoint --feed --fetch --target --threads --memory-limit --fast --int8 --allow-read --allow-write --raw-prints --graph-limit --repeat --json --progress --report --plugin" ;;
+    inspect) options="--tag --plan --fast --int8 --timeout --memory-limit --graph-limit --plugin" ;;
+    gradients) options="--tag --of --wrt --output --check --recompute --timeout --memory-limit --allow-read --allow-write --graph-limit --plugin" ;;
     checkpoint) options="--tensor --output --diff --timeout --memory-limit" ;;
-    freeze) options="--outputs --output --timeout --memory-limit --graph-limit --plugin" ;;
-    convert) options="--timeout --memory-limit --graph-limit" ;;
-    view) options="--output --diff --timeout --memory-limit --graph-limit --plugin" ;;
-    edit) options="--output --port --threads --memory-limit --timeout --allow-read --allow-write --graph-limit --plugin" ;;
+    freeze) options="--tag --signature --outputs --output --timeout --memory-limit --graph-limit --plugin" ;;
+    quantize) options="--tag --data --method --percentile --output --timeout --memory-limit --graph-limit --plugin" ;;
+    convert) options="--tag --timeout --memory-limit --graph-limit" ;;
+    view) options="--tag --output --diff --timeout --memory-limit --graph-limit --plugin" ;;
+    edit) options="--tag --output --port --threads --memory-limit --timeout --allow-read --allow-write --graph-limit --plugin" ;;
     ops) options="--format --of --plugin" ;;
     test) options="--update --atol --rtol --ulps --threads --memory-limit --graph-limit --timeout --allow-read --allow-write --plugin" ;;
   esac
   options+=" --help"
 
   case $previous in
-    --threads | --memory-limit | --timeout | --repeat | --port | --target | --tensor | --outputs | --wrt | --check | --feed | --fetch | --atol | --rtol | --ulps | --report-tensors) return ;;
+    --threads | --memory-limit | --timeout | --repeat | --port | --target | --tensor | --outputs | --wrt | --check | --feed | --fetch | --atol | --rtol | --ulps | --report-tensors | --tag | --signature | --data | --percentile) return ;;
     --of) [[ $command == ops ]] || return ;;
     --allow-read | --allow-write)
       compopt -o filenames

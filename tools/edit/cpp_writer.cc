@@ -38,13 +38,13 @@ namespace gradflow::tools {
 namespace {
 
 constexpr size_t kMaxBytes = size_t{64} << 20;
-// Elements of a constant that are numbers; those of a longer one are bytes.
+// A constant with more elements is written as bytes, not as numbers.
 constexpr int64_t kMaxNumbers = 1000;
 
-// A std::string literal, which may have zeros.
+// Returns a std::string expression. The bytes may include zeros.
 std::string BytesLiteral(absl::string_view bytes) {
   std::string text = "std::string(";
-  // Literals of 64 bytes, which the compiler joins.
+  // The compiler joins the literals of 64 bytes.
   constexpr size_t kPiece = 64;
   if (bytes.empty()) text += "\"\"";
   for (size_t i = 0; i < bytes.size(); i += kPiece) {
@@ -67,14 +67,14 @@ std::string NumberText(T value) {
   } else if constexpr (std::is_same_v<T, double>) {
     return DoubleLiteral(value);
   } else if (value == std::numeric_limits<T>::min() && value < 0) {
-    // The smallest number has no literal.
+    // The smallest integer has no literal.
     return absl::StrCat(static_cast<int64_t>(value) + 1, " - 1");
   } else {
     return absl::StrCat(value);
   }
 }
 
-// Returns the elements, or nothing if one has no literal.
+// Returns the elements, or nothing if an element has no literal.
 template <typename T>
 std::vector<std::string> Numbers(const Tensor& tensor) {
   std::vector<std::string> numbers;
@@ -88,10 +88,10 @@ std::vector<std::string> Numbers(const Tensor& tensor) {
   return numbers;
 }
 
-// Returns the generated class of an op; null if it has none. An op of a plugin has one in headers
-// that this library does not know.
+// Returns the generated class of an op; null if it does not exist. The classes of plugin ops are in
+// headers that this library does not know.
 const OpWrapper* FindWrapper(const OpRegistration& op) {
-  // Wrappers refer to the registry. Neither is destroyed, so that they outlive all users.
+  // Wrappers refer to the registry. Both are never destroyed, so that they outlive all users.
   static Registry& registry = *new Registry();
   static const auto& wrappers = *[] {
     RegisterStandardOps(registry);
@@ -111,7 +111,7 @@ const OpWrapper* FindWrapper(const OpRegistration& op) {
 }
 
 // The variable of a node in the program.
-struct Variable {
+struct CppVariable {
   std::string name;
   enum class Kind { kOutput, kOperation, kWrapper } kind = Kind::kOperation;
   const OpWrapper* wrapper = nullptr;
@@ -121,7 +121,7 @@ struct Variable {
 
 class ProgramWriter {
  public:
-  // `sources` are those of the nodes of the graph.
+  // `sources` are the input sources of the nodes of the graph.
   ProgramWriter(const Graph& graph, const InputSources& sources, absl::string_view title)
       : graph_(graph), sources_(sources), title_(title) {}
 
@@ -210,7 +210,8 @@ class ProgramWriter {
   }
 
  private:
-  // Returns a function that adds the functions of the graph, as text, and its versions.
+  // Returns the source of a function that adds the functions of the graph, as text, and its
+  // versions.
   absl::StatusOr<std::string> FunctionsText() const {
     // The text is longer than the bytes.
     const size_t size = graph_.def().library().ByteSizeLong();
@@ -240,7 +241,7 @@ class ProgramWriter {
         "}\n\n");
   }
 
-  // Returns a name that is none yet: "layer/mat-mul" -> "layer_mat_mul".
+  // Returns an unused name: "layer/mat-mul" -> "layer_mat_mul".
   std::string UniqueName(absl::string_view node) {
     constexpr size_t kMaxName = 60;
     std::string name;
@@ -248,23 +249,24 @@ class ProgramWriter {
       name.push_back(absl::ascii_isalnum(c) ? c : '_');
     }
     if (name.empty() || !absl::ascii_isalpha(name[0])) name.insert(0, "n");
-    // Names of the function, and of what it uses.
+    // Names in the generated function.
     static const auto* const taken = new std::set<std::string>{
         "root",       "main",        "ops",       "gradflow",   "std",         "absl",
         "Parse",      "Constant",    "Scope",     "Output",     "Operation",   "Input",
-        "InputList",  "OpRecorder",  "AttrValue", "Tensor",     "TensorShape", "PartialTensorShape",
+        "InputList",  "OpBuilder",   "AttrValue", "Tensor",     "TensorShape", "PartialTensorShape",
         "BuildGraph", "linux",       "unix",      "OutputList", "int32_t",     "int64_t",
         "uint8_t",    "errno",       "stdin",     "stdout",     "stderr",      "assert",
         "DataType",   "AddFunctions"};
     name = SafeName(name);
-    // Macros, such as NULL.
+    // Avoids macros, such as NULL.
     if (std::none_of(name.begin(), name.end(), absl::ascii_islower)) name += "_node";
     const auto take = [&](const std::string& free) {
       return taken->count(free) == 0 && !absl::StartsWith(free, "DT_") &&
              names_.insert(free).second;
     };
     if (take(name)) return name;
-    // Names may differ only behind kMaxName characters: the search goes on where it last ended.
+    // Many names may have the same first kMaxName characters. The search continues after the last
+    // number, so that it takes linear time.
     int& number = last_numbers_.try_emplace(name, 1).first->second;
     std::string numbered;
     do {
@@ -275,9 +277,9 @@ class ProgramWriter {
 
   // Returns an output as an expression.
   std::string OutputText(const TensorId& id) const {
-    const Variable& variable = variables_.at(std::string(id.node));
-    if (variable.kind == Variable::Kind::kOutput) return variable.name;
-    if (variable.kind == Variable::Kind::kOperation) {
+    const CppVariable& variable = variables_.at(std::string(id.node));
+    if (variable.kind == CppVariable::Kind::kOutput) return variable.name;
+    if (variable.kind == CppVariable::Kind::kOperation) {
       return absl::StrCat("Output(", variable.name, ", ", id.index, ")");
     }
     for (int i = 0; i < variable.op->output_arg_size(); ++i) {
@@ -294,13 +296,13 @@ class ProgramWriter {
     return absl::StrCat("Output(", variable.name, ".operation, ", id.index, ")");
   }
   std::string OperationText(absl::string_view node) const {
-    const Variable& variable = variables_.at(std::string(node));
+    const CppVariable& variable = variables_.at(std::string(node));
     switch (variable.kind) {
-      case Variable::Kind::kOutput:
+      case CppVariable::Kind::kOutput:
         return absl::StrCat(variable.name, ".op()");
-      case Variable::Kind::kOperation:
+      case CppVariable::Kind::kOperation:
         return variable.name;
-      case Variable::Kind::kWrapper:
+      case CppVariable::Kind::kWrapper:
         return absl::StrCat(variable.name, ".operation");
     }
     return variable.name;
@@ -330,7 +332,7 @@ class ProgramWriter {
     }
     GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape,
                               TensorShape::Make(value.tensor().tensor_shape()));
-    // A message that repeats a value may have any number of elements.
+    // A message that repeats one value may have any number of elements.
     if (shape.num_elements() > kMaxNumbers) return std::string();
     GRADFLOW_ASSIGN_OR_RETURN(const Tensor tensor, TensorFromProto(value.tensor()));
     std::vector<std::string> numbers;
@@ -345,7 +347,7 @@ class ProgramWriter {
       if (tensor.dims() == 0) {
         return absl::StrCat("ops::Const<", type, ">(", scope, ", ", type, "{", numbers[0], "})");
       }
-      // In lines of about 100 columns.
+      // Lines have about 100 columns.
       std::string list;
       size_t column = 0;
       for (const std::string& number : numbers) {
@@ -389,9 +391,9 @@ class ProgramWriter {
         inputs.push_back(id);
       }
     }
-    const OpRegistration* const op = GlobalRegistry().FindOp(def.op());
-    if (op == nullptr) return errors::Unimplemented("op '", def.op(), "' is a function");
-    Variable variable;
+    // node.op() also finds the functions of the graph, which are not in the registry.
+    const OpRegistration* const op = &node.op();
+    CppVariable variable;
     variable.name = UniqueName(def.name());
     variable.op = &op->def();
     NameRangeMap input_ranges;
@@ -401,25 +403,25 @@ class ProgramWriter {
     const std::string scope = ScopeText(def, control);
     if (def.op() == "Const" && OwnAttrsKnown(def, op->def()) && def.attr().count("value") > 0) {
       GRADFLOW_ASSIGN_OR_RETURN(text, ConstText(scope, def.attr().at("value")));
-      variable.kind = Variable::Kind::kOutput;
+      variable.kind = CppVariable::Kind::kOutput;
     }
     const OpWrapper* const wrapper = FindWrapper(*op);
     if (text.empty() && wrapper != nullptr && IsInferred(op->def(), def, input_ranges)) {
       absl::StatusOr<std::string> call = WrapperText(def, *wrapper, scope, inputs, input_ranges);
       if (call.ok()) {
         text = *std::move(call);
-        variable.kind = Variable::Kind::kWrapper;
+        variable.kind = CppVariable::Kind::kWrapper;
         variable.wrapper = wrapper;
         groups_.insert(op->api().group);
       }
     }
     if (text.empty()) {
-      variable.kind = Variable::Kind::kOperation;
-      text = RecorderText(def, op->def(), scope, inputs, input_ranges);
+      variable.kind = CppVariable::Kind::kOperation;
+      text = OpBuilderText(def, op->def(), scope, inputs, input_ranges);
     }
     const char* type = "auto";
-    if (variable.kind == Variable::Kind::kOperation) type = "Operation";
-    if (variable.kind == Variable::Kind::kOutput) type = "Output";
+    if (variable.kind == CppVariable::Kind::kOperation) type = "Operation";
+    if (variable.kind == CppVariable::Kind::kOutput) type = "Output";
     if (read_.count(def.name()) > 0) {
       absl::StrAppend(&body_, "  const ", type, " ", variable.name, " =\n      ", text, ";\n");
     } else {
@@ -437,8 +439,8 @@ class ProgramWriter {
     });
   }
 
-  // Returns whether the class of the op makes this node: what it infers from the inputs must be
-  // there to be inferred.
+  // Returns true if the class of the op makes this node. The class infers attributes from lists of
+  // inputs, so no list may be empty.
   static bool IsInferred(const OpDef& op, const NodeDef& def, const NameRangeMap& inputs) {
     if (!OwnAttrsKnown(def, op)) return false;
     for (const OpDef::ArgDef& arg : op.input_arg()) {
@@ -488,8 +490,8 @@ class ProgramWriter {
         ")");
   }
 
-  // A list of ints in braces does not convert to a span of int if it is empty, and Literals of
-  // int64 do not fit int.
+  // Rejects values that have no literal here. For example, the class takes int for lists of
+  // numbers.
   static absl::StatusOr<std::string> AttrText(const std::string& type, const AttrValue& value) {
     if (type == "list(int)") {
       for (const int64_t i : value.list().i()) {
@@ -523,9 +525,9 @@ class ProgramWriter {
       sources.push_back(OutputText(inputs[i]));
     }
     if (!IsListArg(arg)) {
-      // A class with one output stands for it.
-      const Variable& variable = variables_.at(std::string(inputs[range->second.first].node));
-      const bool is_output = variable.kind == Variable::Kind::kWrapper &&
+      // An object of a class with one output converts to this output.
+      const CppVariable& variable = variables_.at(std::string(inputs[range->second.first].node));
+      const bool is_output = variable.kind == CppVariable::Kind::kWrapper &&
                              variable.op->output_arg_size() == 1 &&
                              !variable.wrapper->outputs()[0].is_list;
       return is_output ? variable.name : sources[0];
@@ -533,10 +535,10 @@ class ProgramWriter {
     return absl::StrCat("InputList(OutputList{", absl::StrJoin(sources, ", "), "})");
   }
 
-  // Returns the node through OpRecorder, which takes all attributes as messages.
-  std::string RecorderText(const NodeDef& def, const OpDef& op, const std::string& scope,
-                           const std::vector<TensorId>& inputs, const NameRangeMap& ranges) {
-    std::string text = absl::StrCat("OpRecorder(", scope, ", ", StringLiteral(def.op()), ")");
+  // Returns code that makes the node with OpBuilder, which takes all attributes as messages.
+  std::string OpBuilderText(const NodeDef& def, const OpDef& op, const std::string& scope,
+                            const std::vector<TensorId>& inputs, const NameRangeMap& ranges) {
+    std::string text = absl::StrCat("OpBuilder(", scope, ", ", StringLiteral(def.op()), ")");
     for (const OpDef::ArgDef& arg : op.input_arg()) {
       absl::StrAppend(&text, "\n          .Input(", InputText(arg, inputs, ranges), ")");
     }
@@ -554,8 +556,8 @@ class ProgramWriter {
   const Graph& graph_;
   const InputSources& sources_;
   const absl::string_view title_;
-  std::unordered_map<std::string, Variable> variables_;
-  // The nodes that others read, which need a name.
+  std::unordered_map<std::string, CppVariable> variables_;
+  // The nodes that other nodes read. They need a variable.
   std::set<std::string> read_;
   std::set<std::string> names_;
   // The last number that was appended to a name.

@@ -11,12 +11,13 @@
 
 namespace gradflow::tools {
 
-// Returns a source with a function BuildGraph, which adds the nodes of the graph, with their names,
-// attributes and control dependencies, to a scope, and a program that writes the graph to a file.
-// The functions of the graph are text in the source. `title` is the name of the graph in a comment.
+// Returns a source with a function BuildGraph and a program that writes the graph to a file.
+// BuildGraph adds the nodes of the graph, with their names, attributes and control dependencies, to
+// a scope. The functions of the graph are text in the source. A comment has `title`, the name of
+// the graph.
 //
-// Returns the errors of ImportGraphDef; UNIMPLEMENTED if the graph has a cycle, or calls a
-// function; RESOURCE_EXHAUSTED if the source would have more than 64 MiB.
+// Returns the errors of ImportGraphDef; UNIMPLEMENTED if the graph has a cycle, or calls a function
+// by its name; RESOURCE_EXHAUSTED if the source would have more than 64 MiB.
 absl::StatusOr<std::string> CppProgram(const GraphDef& graph, absl::string_view title,
                                        const GraphLimits& limits);
 

@@ -106,7 +106,7 @@ bool EditAccess::HasCookie(const HttpHead& head) const {
 }
 
 HttpRefusal EditAccess::CheckSender(const HttpHead& head, size_t* body_bytes) const {
-  // A page of another site may have a name that leads here.
+  // The host name of another site's page may resolve to this server.
   if (head.Count("Host") != 1 || absl::StrCat("http://", head.Get("Host")) != origin_) {
     return {421, "expected another host"};
   }
@@ -119,7 +119,7 @@ HttpRefusal EditAccess::CheckSender(const HttpHead& head, size_t* body_bytes) co
   if (!site.empty() && site != "same-origin" && site != "none") {
     return {403, "expected no other site"};
   }
-  // A request of GET has no body. An encoded body could be larger than it states.
+  // A GET request has no body. An encoded body could be larger than its stated length.
   if (head.Count("Transfer-Encoding") > 0 || head.Count("Content-Encoding") > 0) {
     return {400, "expected a body without encoding"};
   }

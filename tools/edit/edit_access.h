@@ -1,11 +1,11 @@
-// EditAccess: decides who may use the server of `gradflow edit`, from the head of a request alone.
+// EditAccess: decides from the head of a request who may use the server of `gradflow edit`.
 //
 // Other programs and other pages of the same machine can send requests to the server. Each request
-// must name the server as its host, and must come from its own page. The server gives out the page
-// once, for a token that only the user who started the server knows. The page gets a secret cookie
-// and a secret key with it. The cookie is good for the page without data only, since browsers send
-// it to all ports of the host. Calls have the key in the header `X-Gradflow-Key`. A body has a
-// stated length, no encoding, and is JSON.
+// must name the server as its host, and must come from the server's page. A token, which only the
+// user who started the server knows, opens the page once. With the page, the server then sends a
+// secret cookie and a secret key. Later, the cookie alone opens the page, but without the graph and
+// without the key, because browsers send the cookie to all ports of the host. Calls have the key in
+// the header `X-Gradflow-Key`. A body has a stated length, no encoding, and is JSON.
 #ifndef GRADFLOW_TOOLS_EDIT_EDIT_ACCESS_H_
 #define GRADFLOW_TOOLS_EDIT_EDIT_ACCESS_H_
 
@@ -18,43 +18,43 @@
 
 namespace gradflow::tools {
 
-// Hexadecimal digits. All have the same length.
+// Secrets, as hexadecimal digits. All have the same length.
 struct EditSecrets {
   std::string token;
   std::string cookie;
   std::string key;
 
-  // Returns random ones. UNAVAILABLE if the system has no random numbers.
+  // Returns random secrets. UNAVAILABLE if the system has no random numbers.
   static absl::StatusOr<EditSecrets> Make();
 };
 
 // The decision on a request.
 struct EditRequest {
   enum class Kind {
-    // Nothing; see `refusal`.
+    // The request is refused; see `refusal`.
     kRefused,
-    // Read the page.
+    // The sender may read the page without the key.
     kPage,
-    // Read the page with the cookie and the key.
+    // The sender may read the page, and receives the cookie and the key.
     kFirstPage,
-    // Call the server.
+    // The sender may call the server.
     kCall,
   };
   Kind kind = Kind::kRefused;
   HttpRefusal refusal;
-  // Members of a call: the name, which is not checked, and the bytes of the body.
+  // For a call: the name, which is not checked, and the number of bytes of the body.
   std::string call;
   size_t body_bytes = 0;
   // The sender waits for "100 Continue" before it sends the body.
   bool expects_continue = false;
 };
 
-// For one thread.
+// Thread safety: none.
 class EditAccess {
  public:
   EditAccess(EditSecrets secrets, int port, size_t max_body_bytes);
 
-  // Decides on a request from its whole head. The first request with the token is the only one.
+  // Decides on a request from its complete head. Only the first request with the token is accepted.
   EditRequest Check(absl::string_view head);
 
   // Returns "http://127.0.0.1:PORT".
@@ -66,7 +66,7 @@ class EditAccess {
   std::string SetCookie() const;
 
  private:
-  // Returns the refusal of a request that is not from the page. `code` is 0 if it may be.
+  // Returns the refusal of a request that is not from the page. Otherwise `code` is 0.
   HttpRefusal CheckSender(const HttpHead& head, size_t* body_bytes) const;
   bool HasCookie(const HttpHead& head) const;
   EditRequest CheckPage(const HttpHead& head);

@@ -23,6 +23,7 @@
 #include "absl/strings/str_split.h"
 #include "gradflow/core/op_def_util.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/split_mix64.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/tensor_proto.h"
 #include "gradflow/gradients/gradients.h"
@@ -36,10 +37,13 @@
 #include "gradflow/ops/image_ops.h"
 #include "gradflow/ops/math_ops.h"
 #include "gradflow/runtime/session/options.h"
+#include "gradflow/saved_model/loader.h"
+#include "gradflow/saved_model/reader.h"
 #include "gradflow/testing/watchdog.h"
 #include "tools/edit/cpp_writer.h"
 #include "tools/graph_limits.h"
 #include "tools/json.h"
+#include "tools/models.h"
 #include "tools/names.h"
 #include "tools/view/analyzed_graph.h"
 #include "tools/view/function_body.h"
@@ -52,11 +56,11 @@ namespace {
 using ::google::protobuf::Value;
 using ::gradflow::testing::Watchdog;
 
-// Outputs of a node whose types are listed.
+// The number of outputs of a node whose types are listed.
 constexpr int kMaxOutputs = 64;
 // Larger constants make a page slow.
 constexpr size_t kMaxConstantBytes = size_t{1} << 20;
-// Elements of a feed that is not a file.
+// The maximum number of elements of a feed that is not a file.
 constexpr int64_t kMaxElements = int64_t{1} << 24;
 
 absl::StatusOr<std::string> Text(const Value& value, const char* name) {
@@ -75,7 +79,7 @@ absl::StatusOr<std::vector<std::string>> Texts(const Value& value, const char* n
   return texts;
 }
 
-// Returns the number of the page of a request; 0 without one.
+// Returns the number of the page of a request; 0 if the request has no number.
 absl::StatusOr<int64_t> PageNumber(const Value& request) {
   const double number = Member(request, "page").number_value();
   if (number >= 0 && number < 1e15) return static_cast<int64_t>(number);
@@ -102,26 +106,9 @@ absl::StatusOr<TensorShape> Shape(const Value& feed) {
   return shape;
 }
 
-// Random numbers of splitmix64, which are the same everywhere.
-class Random {
- public:
-  explicit Random(uint64_t seed) : state_(seed) {}
-  uint64_t Bits() {
-    uint64_t z = (state_ += 0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-  }
-  // At least 0 and less than 1.
-  double Unit() { return static_cast<double>(Bits() >> 11) * 0x1p-53; }
-
- private:
-  uint64_t state_;
-};
-
 using FedTypes = ConcatTypes<RealTypes, TypeList<bool>>::type;
 
-// Rounds to the nearest T, and clamps to its range. NaN is 0 of integers.
+// Rounds to the nearest T, and clamps to its range. NaN becomes 0 for integers.
 template <typename T>
 T FromDouble(double value) {
   using Limits = std::numeric_limits<T>;
@@ -130,7 +117,7 @@ T FromDouble(double value) {
   } else if constexpr (std::is_integral_v<T>) {
     if (std::isnan(value)) return 0;
     const double rounded = std::nearbyint(value);
-    // Doubles represent 2^digits; the maximum itself they may not.
+    // 2^digits is exact in double. The maximum may not be.
     if (rounded >= std::ldexp(1.0, Limits::digits)) return Limits::max();
     return rounded > static_cast<double>(Limits::min()) ? static_cast<T>(rounded) : Limits::min();
   } else if constexpr (kIsFloat16<T>) {
@@ -143,7 +130,7 @@ T FromDouble(double value) {
 template <typename T>
 absl::StatusOr<T> ParseNumber(absl::string_view word) {
   if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
-    // Doubles do not represent all of these.
+    // Doubles do not represent all 64-bit integers.
     std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t> number;
     if (absl::SimpleAtoi(word, &number)) {
       using Limits = std::numeric_limits<T>;
@@ -155,7 +142,7 @@ absl::StatusOr<T> ParseNumber(absl::string_view word) {
   return errors::InvalidArgument("'", errors::Printable(word, 100), "' is not a number");
 }
 
-// Sets the elements to the numbers of a text, or to the only one.
+// Sets the elements to the numbers of a text. A single number fills the tensor.
 template <typename T>
 absl::Status FillFromText(absl::string_view text, Tensor* tensor) {
   std::vector<T> numbers;
@@ -175,13 +162,14 @@ absl::Status FillFromText(absl::string_view text, Tensor* tensor) {
   return absl::OkStatus();
 }
 
-// Sets the elements to uniform numbers: integers from -10, or 0, to 10, others in [-1, 1).
+// Sets the elements to uniform random numbers: signed integers from -10 to 10, unsigned integers
+// from 0 to 10, other numbers in [-1, 1).
 template <typename T>
 void FillRandomly(uint64_t seed, Tensor* tensor) {
   constexpr bool kIsWhole = std::is_integral_v<T> && !std::is_same_v<T, bool>;
   constexpr double kLow = !kIsWhole ? -1 : std::is_signed_v<T> ? -10 : 0;
   constexpr double kSize = kIsWhole ? 11 - kLow : 2;
-  Random random(seed);
+  SplitMix64 random(seed);
   for (T& element : tensor->flat<T>()) {
     const double number = kLow + kSize * random.Unit();
     element = FromDouble<T>(kIsWhole ? std::floor(number) : number);
@@ -201,7 +189,7 @@ absl::StatusOr<DataType> Type(const Value& value) {
   return errors::InvalidArgument("'", errors::Printable(name), "' is not a type");
 }
 
-// Returns the numbers of a feed: those of a text, or random ones.
+// Returns the numbers of a feed: from a text, or random numbers.
 absl::StatusOr<Tensor> Numbers(const Value& feed) {
   GRADFLOW_ASSIGN_OR_RETURN(const DataType type, Type(feed));
   GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, Shape(feed));
@@ -240,6 +228,16 @@ class Definitions {
   bool IsFunction(const std::string& op) const {
     return GlobalRegistry().FindOp(op) == nullptr && functions_.contains(op);
   }
+  // Adds the signatures of the functions that the body calls by name.
+  GraphDef BodyWithSignatures(const FunctionDef& function) const {
+    GraphDef body = Body(function);
+    absl::flat_hash_set<absl::string_view> called;
+    for (const NodeDef& node : body.node()) {
+      if (!IsFunction(node.op()) || !called.insert(node.op()).second) continue;
+      *body.mutable_library()->add_function()->mutable_signature() = *functions_.at(node.op());
+    }
+    return body;
+  }
   GraphDef Body(const FunctionDef& function) const {
     return FunctionGraph(function, [this](const std::string& op) -> const OpDef* {
       const OpRegistration* const registration = GlobalRegistry().FindOp(op);
@@ -253,7 +251,7 @@ class Definitions {
   absl::flat_hash_map<absl::string_view, const OpDef*> functions_;
 };
 
-// Returns the graph that a request is about: the edited one, or the body of its member "function".
+// Returns the graph of a request: the body of its member "function", or else the edited graph.
 absl::StatusOr<GraphDef> RequestedGraph(const GraphDef& edited, const Value& request) {
   const Value& member = Member(request, "function");
   if (member.kind_case() == Value::KIND_NOT_SET) return edited;
@@ -267,14 +265,16 @@ absl::StatusOr<GraphDef> RequestedGraph(const GraphDef& edited, const Value& req
   if (function.signature().attr_size() > 0) {
     return errors::Unimplemented("the types of function '",
                                  errors::Printable(function.signature().name(), 200),
-                                 "' are those of its calls");
+                                 "' come from its calls");
   }
   GraphDef body = Definitions(library).Body(function);
   *body.mutable_versions() = edited.versions();
+  *body.mutable_library() = library;
   return body;
 }
 
-// The answer to a check: types, problems and notes of graphs, whose nodes are numbered in turn.
+// The answer to a check: types, problems and notes of graphs. The nodes of all graphs are numbered
+// consecutively.
 class CheckJson {
  public:
   // Each note begins with `prefix`.
@@ -300,7 +300,7 @@ class CheckJson {
       AddTypes(types);
     }
   }
-  // Adds nodes of which nothing is known.
+  // Adds unknown nodes.
   void AddUnknown(int count) {
     for (int i = 0; i < count; ++i) AddTypes(nullptr);
   }
@@ -346,7 +346,7 @@ absl::StatusOr<std::shared_ptr<const EditBase>> EditApi::ReadBase(int64_t* numbe
   if (!exists) bytes = std::string();
   GRADFLOW_RETURN_IF_ERROR(bytes.status());
   {
-    // The file is as it was.
+    // If the file is unchanged, returns the known base.
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!bases_.empty() && bases_.rbegin()->second->bytes == *bytes) {
       *number = bases_.rbegin()->first;
@@ -355,8 +355,11 @@ absl::StatusOr<std::shared_ptr<const EditBase>> EditApi::ReadBase(int64_t* numbe
   }
   auto base = std::make_shared<EditBase>(NewBase());
   if (!bytes->empty()) {
+    const bool is_text = absl::EndsWith(options_.path, ".pbtxt");
     absl::StatusOr<EditBase> parsed =
-        ParseBase(*std::move(bytes), absl::EndsWith(options_.path, ".pbtxt"), options_.limits);
+        options_.model.empty() ? ParseBase(*std::move(bytes), is_text, options_.limits)
+                               : ParseModelBase(options_.model, options_.tag, *std::move(bytes),
+                                                is_text, options_.limits);
     if (!parsed.ok()) {
       return errors::Prefix(absl::StrCat("'", options_.path, "': "), parsed.status());
     }
@@ -387,8 +390,9 @@ absl::StatusOr<std::shared_ptr<const EditBase>> EditApi::FindBase(const Value& r
 absl::StatusOr<std::string> EditApi::PageData(bool has_server) {
   int64_t number = 0;
   GRADFLOW_ASSIGN_OR_RETURN(const std::shared_ptr<const EditBase> base, ReadBase(&number));
-  const std::string file =
-      options_.path.empty() ? "graph.pbtxt" : std::string(FileName(options_.path));
+  // A page without a server saves only the graph of a SavedModel.
+  const bool has_name = !options_.path.empty() && (has_server || options_.model.empty());
+  const std::string file = has_name ? std::string(FileName(options_.path)) : "graph.pbtxt";
   int64_t page = 0;
   if (has_server) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -400,6 +404,9 @@ absl::StatusOr<std::string> EditApi::PageData(bool has_server) {
     ops.AddText(OpJson(name, def, kind, /*for_editing=*/true));
   };
   for (const OpRegistration* op : GlobalRegistry().Ops()) {
+    // The page makes the arguments and results of functions itself.
+    if (op->functional() == FunctionalOp::kArg || op->functional() == FunctionalOp::kRetval)
+      continue;
     add(op->def().name(), op->def(), OpKind::kRegistered);
   }
   for (const FunctionDef& function : base->def.library().function()) {
@@ -412,7 +419,7 @@ absl::StatusOr<std::string> EditApi::PageData(bool has_server) {
   for (const FunctionDef& function : base->def.library().function()) {
     functions.AddText(EditFunctionJson(function, max_attr_bytes));
   }
-  // The rest of the library and of the graph, for a file that the page writes itself.
+  // The other fields of the library and of the graph, for files that the page writes itself.
   GraphDef rest = base->def;
   rest.clear_node();
   std::string rest_of_library;
@@ -468,6 +475,9 @@ absl::StatusOr<std::unique_ptr<EditApi::OpenSession>> EditApi::MakeSession(
   options.config.set_inter_op_parallelism_threads(options_.threads);
   options.tensor_memory_limit_bytes = options_.memory_limit;
   options.file_access = options_.file_access;
+  if (!options_.model.empty()) {
+    GRADFLOW_ASSIGN_OR_RETURN(options.file_access, options.file_access.AlsoReading(options_.model));
+  }
   options.config.mutable_graph_options()->mutable_optimizer_options()->set_opt_level(
       OptimizerOptions::L0);
   std::unique_lock<std::mutex> lock(run_mutex_);
@@ -485,7 +495,7 @@ absl::StatusOr<Tensor> EditApi::FeedValue(const Value& feed, Watchdog::Clock::ti
   return Numbers(feed);
 }
 
-// Decodes as DecodeImage does: floating-point numbers are from 0 to 1, integers those of the file.
+// Decodes like DecodeImage: floating-point numbers are from 0 to 1, integers are unchanged.
 absl::StatusOr<Tensor> EditApi::DecodeImage(const Value& image,
                                             Watchdog::Clock::time_point deadline) {
   GRADFLOW_ASSIGN_OR_RETURN(std::string bytes, File(image, "image"));
@@ -570,7 +580,7 @@ absl::StatusOr<std::string> EditApi::Call(absl::string_view name, absl::string_v
   GRADFLOW_ASSIGN_OR_RETURN(const EditedGraph graph,
                             MakeEditedGraph(*base, value, options_.limits));
   if (name == "check") return Check(graph);
-  if (name == "run") return Run(graph, value);
+  if (name == "run") return Run(*base, graph, value);
   if (name == "save") return Save(*base, graph, value);
   if (name == "gradients") return Differentiate(graph, value);
   GraphLimits limits = options_.limits;
@@ -587,32 +597,23 @@ absl::StatusOr<std::string> EditApi::Check(const EditedGraph& edited) const {
   CheckJson json;
   const FunctionDefLibrary& library = edited.def.library();
   const Definitions definitions(library);
-  const auto explain_calls = [&](AnalyzedGraph* analyzed) {
-    for (auto& [node, problem] : analyzed->node_problems) {
-      if (definitions.IsFunction(analyzed->def.node(node).op())) {
-        problem = "the op is a function of the graph, which gradflow cannot call";
-      }
-    }
-  };
-  AnalyzedGraph graph = AnalyzeEachNode(edited.def, limits);
-  explain_calls(&graph);
-  json.AddGraph(graph, "");
+  json.AddGraph(AnalyzeEachNode(edited.def, limits), "");
   for (const FunctionDef& function : library.function()) {
-    GraphDef body = definitions.Body(function);
-    // The types of such a function are those of its calls.
+    GraphDef body = definitions.BodyWithSignatures(function);
+    // The calls of a function with attributes decide its types.
     if (function.signature().attr_size() > 0) {
       json.AddUnknown(body.node_size());
       continue;
     }
-    AnalyzedGraph analyzed = AnalyzeEachNode(std::move(body), limits);
-    explain_calls(&analyzed);
+    const AnalyzedGraph analyzed = AnalyzeEachNode(std::move(body), limits);
     json.AddGraph(analyzed, absl::StrCat("function '",
                                          errors::Printable(function.signature().name()), "': "));
   }
   return json.Finish();
 }
 
-absl::StatusOr<std::string> EditApi::Run(const EditedGraph& edited, const Value& request) {
+absl::StatusOr<std::string> EditApi::Run(const EditBase& base, const EditedGraph& edited,
+                                         const Value& request) {
   const Watchdog::Clock::time_point deadline = DeadlineAfter(options_.timeout_seconds);
   CallableOptions options;
   std::vector<Tensor> feeds;
@@ -639,7 +640,7 @@ absl::StatusOr<std::string> EditApi::Run(const EditedGraph& edited, const Value&
   const Watchdog& watchdog = open->watchdog;
   GraphLimits limits = options_.limits;
   limits.deadline = deadline;
-  // The nodes that the run needs: other parts of the graph may be incomplete.
+  // Finds the nodes that the run needs, because other parts of the graph may be incomplete.
   GRADFLOW_ASSIGN_OR_RETURN(GraphDef def, RequestedGraph(edited.def, request));
   const AnalyzedGraph graph = AnalyzeEachNode(def, limits);
   if (Watchdog::Clock::now() >= deadline) {
@@ -681,7 +682,15 @@ absl::StatusOr<std::string> EditApi::Run(const EditedGraph& edited, const Value&
     }
     GRADFLOW_RETURN_IF_ERROR(watchdog.Explain(session->Create(std::move(def))));
   }
-  // Fed tensors have their values already.
+  if (base.model.has_value()) {
+    SavedModel model = EditedModel(base, edited.def);
+    GRADFLOW_ASSIGN_OR_RETURN(const auto tags, ChooseTags(model, options_.tag));
+    MetaGraphDef meta_graph;
+    GRADFLOW_RETURN_IF_ERROR(TakeMetaGraph(options_.model, tags, &model, &meta_graph));
+    GRADFLOW_RETURN_IF_ERROR(
+        watchdog.Explain(RestoreSession(RunOptions(), meta_graph, options_.model, session)));
+  }
+  // Fed tensors already have values.
   const absl::flat_hash_set<std::string> is_fed(fed.begin(), fed.end());
   ends.erase(std::remove_if(ends.begin(), ends.end(),
                             [&](const std::string& name) { return is_fed.contains(name); }),
@@ -719,14 +728,16 @@ absl::StatusOr<std::string> EditApi::Save(const EditBase& base, const EditedGrap
                                    "' must be the name of a file, without a folder, that ends in "
                                    ".pb or .pbtxt");
   }
+  const bool is_model = base.model.has_value() && name == FileName(options_.path);
   GRADFLOW_ASSIGN_OR_RETURN(const std::string content,
-                            EditedFile(base, graph, is_text, options_.limits));
+                            is_model ? EditedModelFile(base, graph.def)
+                                     : EditedFile(base, graph, is_text, options_.limits));
   const std::string folder =
       options_.path.substr(0, options_.path.size() - FileName(options_.path).size());
   const std::string path = absl::StrCat(folder, name);
   GRADFLOW_ASSIGN_OR_RETURN(const int64_t page, PageNumber(request));
   const std::lock_guard<std::mutex> lock(save_mutex_);
-  // The maker of this object holds the lock of the file that it edits.
+  // The creator of this object holds the lock of the edited file.
   std::optional<EditLock> other;
   if (path != options_.path && locks_.find(path) == locks_.end()) {
     GRADFLOW_ASSIGN_OR_RETURN(other, EditLock::Acquire(path));
@@ -739,7 +750,7 @@ absl::StatusOr<std::string> EditApi::Save(const EditBase& base, const EditedGrap
   if (saved_.size() >= kMaxSaved) saved_.erase(saved_.begin());
   saved_[{page, path}] = absl::HashOf(content);
   if (other.has_value()) {
-    // The file is saved, also if others are not told where.
+    // An error is ignored: the file is saved even if other editors do not learn the address.
     other->Announce(address_).IgnoreError();
     locks_.emplace(path, *std::move(other));
   }

@@ -26,16 +26,16 @@ using ::google::protobuf::Message;
 using ::google::protobuf::internal::WireFormatLite;
 
 // A field in the bytes of a file.
-struct Slice {
+struct FieldBytes {
   int number;
-  // With its tag and length, or its name.
+  // The range of the field, including its tag and length in a binary file, or its name in a text.
   size_t begin;
   size_t end;
-  // The fields of a message.
+  // The range of the fields of a message.
   size_t inner_begin;
   size_t inner_end;
 };
-using Slices = std::vector<Slice>;
+using Slices = std::vector<FieldBytes>;
 
 // Returns the fields of a binary message; nothing if it does not parse.
 std::optional<Slices> FindBinaryFields(absl::string_view bytes, size_t begin, size_t end) {
@@ -44,7 +44,7 @@ std::optional<Slices> FindBinaryFields(absl::string_view bytes, size_t begin, si
   const auto position = [&] { return begin + static_cast<size_t>(in.CurrentPosition()); };
   Slices slices;
   while (position() < end) {
-    Slice slice{};
+    FieldBytes slice{};
     slice.begin = position();
     const uint32_t tag = in.ReadTag();
     slice.number = WireFormatLite::GetTagFieldNumber(tag);
@@ -63,8 +63,8 @@ std::optional<Slices> FindBinaryFields(absl::string_view bytes, size_t begin, si
   return slices;
 }
 
-// Finds the fields of a text that has been parsed. All are messages, as those of GraphDef,
-// FunctionDefLibrary and FunctionDef are.
+// Finds the fields of a text that has been parsed. All fields are messages, like the fields of
+// GraphDef, FunctionDefLibrary and FunctionDef.
 class TextFields {
  public:
   TextFields(absl::string_view text, size_t begin, size_t end, const Descriptor& type)
@@ -76,11 +76,11 @@ class TextFields {
     while (true) {
       SkipSpace();
       if (at_ >= end_) return slices;
-      Slice slice{};
+      FieldBytes slice{};
       slice.begin = at_;
       while (at_ < end_ && (absl::ascii_isalnum(text_[at_]) || text_[at_] == '_')) ++at_;
       const std::string name(text_.substr(slice.begin, at_ - slice.begin));
-      // Separators of fields, and what is not plain.
+      // Skips separators of fields, and rejects other forms.
       if (name.empty()) {
         if (text_[at_] != ',' && text_[at_] != ';') return std::nullopt;
         ++at_;
@@ -144,14 +144,14 @@ class TextFields {
 
 // A member of a repeated field, or a message, in a changed file.
 struct Element {
-  // The index in the file, among elements of the same number; -1 for an element that is not in it.
+  // The index in the file, among elements of the same field number; -1 for a new element.
   int origin = -1;
   // True if `content` replaces the fields of the element in the file.
   bool is_changed = false;
-  // The fields of a changed element, or all of an element that is not in the file.
+  // The fields of a changed element, or the complete text of a new element.
   std::string content;
 };
-// The elements that replace those of a field, by its number.
+// The new elements of a field, by its number.
 using Replaced = std::map<int, std::vector<Element>>;
 
 FunctionDef Header(const FunctionDef& function) {
@@ -160,7 +160,7 @@ FunctionDef Header(const FunctionDef& function) {
   return header;
 }
 
-// Returns a function with nothing but one field of another.
+// Returns a copy of a function with only one field.
 FunctionDef OnlyField(const FunctionDef& function, const FieldDescriptor* field) {
   FunctionDef copy = function;
   std::vector<const FieldDescriptor*> fields;
@@ -172,7 +172,7 @@ FunctionDef OnlyField(const FunctionDef& function, const FieldDescriptor* field)
   return copy;
 }
 
-// Returns the bytes of a message, equal for equal messages.
+// Returns the bytes of a message. They are equal for equal messages.
 std::string Bytes(const Message& message) {
   std::string bytes;
   {
@@ -205,13 +205,13 @@ class FileWriter {
     }
     if (!IsLibraryUntouched()) {
       constexpr int kLibrary = GraphDef::kLibraryFieldNumber;
-      const Slice* const library = Only(*fields, kLibrary);
+      const FieldBytes* const library = Only(*fields, kLibrary);
       if (library != nullptr) {
         std::optional<std::string> inner = Library(*library);
         if (!inner.has_value()) return std::nullopt;
         replaced[kLibrary] = {{0, true, *std::move(inner)}};
       } else if (!base_.def.has_library()) {
-        // All functions are new.
+        // The file has no library: all functions are new.
         GraphDef only;
         *only.mutable_library() = graph_.def.library();
         replaced[kLibrary] = {{-1, false, is_text_ ? GraphDefToText(only) : Bytes(only)}};
@@ -222,7 +222,7 @@ class FileWriter {
     std::optional<std::string> content = Rebuild(0, bytes_.size(), *fields, replaced);
     if (!content.has_value() || !is_text_) return content;
     if (!content->empty() && content->back() != '\n') *content += "\n";
-    // A file without a change is not changed.
+    // An unchanged file keeps its last line without a newline.
     if (absl::StrCat(bytes_, "\n") == *content) content->pop_back();
     return content;
   }
@@ -233,10 +233,10 @@ class FileWriter {
                     : FindBinaryFields(bytes_, begin, end);
   }
 
-  // Returns the only field of a number; null if there are others.
-  static const Slice* Only(const Slices& fields, int number) {
-    const Slice* found = nullptr;
-    for (const Slice& field : fields) {
+  // Returns the field with a number; null unless there is exactly one.
+  static const FieldBytes* Only(const Slices& fields, int number) {
+    const FieldBytes* found = nullptr;
+    for (const FieldBytes& field : fields) {
       if (field.number != number) continue;
       if (found != nullptr) return nullptr;
       found = &field;
@@ -254,18 +254,18 @@ class FileWriter {
   }
 
   // Returns the fields of the changed library.
-  std::optional<std::string> Library(const Slice& library) const {
+  std::optional<std::string> Library(const FieldBytes& library) const {
     const std::optional<Slices> fields =
         Fields(library.inner_begin, library.inner_end, *FunctionDefLibrary::descriptor());
     if (!fields.has_value()) return std::nullopt;
     constexpr int kFunction = FunctionDefLibrary::kFunctionFieldNumber;
-    std::vector<const Slice*> slices;
-    for (const Slice& field : *fields) {
+    std::vector<const FieldBytes*> slices;
+    for (const FieldBytes& field : *fields) {
       if (field.number == kFunction) slices.push_back(&field);
     }
     if (static_cast<int>(slices.size()) != base_.def.library().function_size()) return std::nullopt;
     Replaced replaced;
-    // Without functions, those of the file go.
+    // If the graph has no functions, removes the functions of the file.
     std::vector<Element>& functions = replaced[kFunction];
     for (size_t f = 0; f < graph_.functions.size(); ++f) {
       const EditedFunction& function = graph_.functions[f];
@@ -292,7 +292,7 @@ class FileWriter {
     return Within(GraphDefToText(graph), "library {\n", "\n}");
   }
 
-  // Returns a text without the lines around it.
+  // Returns `text` without the lines `begin` and `end` around it; "" if the text has other lines.
   static std::string Within(const std::string& text, absl::string_view begin,
                             absl::string_view end) {
     const size_t last = text.rfind(end.data(), std::string::npos, end.size());
@@ -303,7 +303,7 @@ class FileWriter {
   }
 
   // Returns the fields of a changed function, which is at `slice` in the file.
-  std::optional<std::string> Function(int f, const Slice& slice) const {
+  std::optional<std::string> Function(int f, const FieldBytes& slice) const {
     const EditedFunction& edited = graph_.functions[f];
     const FunctionDef& after = graph_.def.library().function(f);
     const FunctionDef headers[2] = {Header(base_.def.library().function(edited.base)),
@@ -330,7 +330,7 @@ class FileWriter {
     return Rebuild(slice.inner_begin, slice.inner_end, *fields, replaced);
   }
 
-  // Returns fields of a function as in a file.
+  // Returns fields of a function in the format of the file.
   std::string FunctionFields(const FunctionDef& function) const {
     if (!is_text_) return Bytes(function);
     GraphDef graph;
@@ -338,7 +338,7 @@ class FileWriter {
     return Within(GraphDefToText(graph), "library {\n  function {\n", "\n  }\n}");
   }
 
-  // Returns the fields of a message, in [begin, end), of which some are replaced.
+  // Returns the fields of the message in [begin, end), with replacements for some fields.
   std::optional<std::string> Rebuild(size_t begin, size_t end, const Slices& fields,
                                      const Replaced& replaced) const {
     std::string out;
@@ -347,7 +347,7 @@ class FileWriter {
     for (size_t i = 0; i < fields.size(); ++i) {
       const auto found = replaced.find(fields[i].number);
       if (found == replaced.end()) continue;
-      // Other fields are between those of this number.
+      // Fails if other fields are between the fields with this number.
       if (is_done[found->first]) return std::nullopt;
       is_done[found->first] = true;
       const size_t first = i;
@@ -360,7 +360,7 @@ class FileWriter {
         }
       }
     }
-    // Fields that the message did not have follow the others.
+    // New fields follow the existing fields.
     size_t last = end;
     while (is_text_ && last > at && absl::ascii_isspace(bytes_[last - 1])) --last;
     absl::StrAppend(&out, bytes_.substr(at, last - at));
@@ -374,12 +374,12 @@ class FileWriter {
     return out;
   }
 
-  // Appends an element; `slices` are those of its number in the file.
-  bool Append(const Element& element, bool is_first, const Slice* slices, size_t num_slices,
+  // Appends an element. `slices` are the fields of the same number in the file.
+  bool Append(const Element& element, bool is_first, const FieldBytes* slices, size_t num_slices,
               std::string* out) const {
     if (element.origin < 0) {
       if (is_text_) {
-        // On a line of its own.
+        // A new element starts on a new line.
         while (!out->empty() && (out->back() == ' ' || out->back() == '\t')) out->pop_back();
         if (!out->empty() && out->back() != '\n') *out += "\n";
       }
@@ -389,8 +389,8 @@ class FileWriter {
     }
     const auto origin = static_cast<size_t>(element.origin);
     if (origin >= num_slices) return false;
-    const Slice& slice = slices[origin];
-    // With what is between it and the one before: space and comments.
+    const FieldBytes& slice = slices[origin];
+    // Includes the text between the previous element and this element: space and comments.
     if (is_text_ && !is_first && origin == 0) *out += "\n";
     const size_t space = is_text_ && origin > 0 ? slices[origin - 1].end : slice.begin;
     if (!element.is_changed) {

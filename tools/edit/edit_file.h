@@ -10,9 +10,10 @@
 namespace gradflow::tools {
 
 // Returns the content of the base's file, in its format, with the nodes and functions of the graph.
-// Untouched parts keep their bytes. A comment between two nodes, or functions, belongs to the
-// second. Returns nothing if other fields are between nodes or between functions, or if the text
-// has a form that this does not read. The caller checks that the content is that of the graph.
+// Untouched parts keep their bytes. A comment between two nodes, or between two functions, belongs
+// to the second one. Returns nothing if other fields are between nodes or between functions, or if
+// this function cannot read the form of the text. The caller checks that the content has the nodes
+// and functions of the graph.
 std::optional<std::string> FileInPlace(const EditBase& base, const EditedGraph& graph);
 
 }  // namespace gradflow::tools

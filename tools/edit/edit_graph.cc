@@ -18,8 +18,11 @@
 #include "gradflow/graph/export.h"
 #include "gradflow/graph/graph.h"
 #include "gradflow/io/file.h"
+#include "gradflow/saved_model/builder.h"
+#include "gradflow/saved_model/reader.h"
 #include "tools/edit/edit_file.h"
 #include "tools/json.h"
+#include "tools/models.h"
 #include "tools/view/graph_json.h"
 
 namespace gradflow::tools {
@@ -27,7 +30,7 @@ namespace {
 
 using ::google::protobuf::Value;
 
-// Returns the item's own number, or that of its member.
+// Returns the number that the item is, or the number in its member.
 absl::StatusOr<int> BaseIndex(const Value& value, int size, const char* what) {
   const double index = value.kind_case() == Value::kNumberValue ? value.number_value() : -1;
   if (!(index >= 0) || index >= size || index != std::floor(index)) {
@@ -37,7 +40,7 @@ absl::StatusOr<int> BaseIndex(const Value& value, int size, const char* what) {
   return static_cast<int>(index);
 }
 
-// Longer text of the other fields of a node stays with the server.
+// The server does not send longer text of the other fields of a node.
 constexpr size_t kMaxOtherBytes = 1024;
 
 using Nodes = google::protobuf::RepeatedPtrField<NodeDef>;
@@ -82,7 +85,7 @@ absl::Status AddChanged(const Nodes& base, const Value& item, const GraphLimits&
   return absl::OkStatus();
 }
 
-// Makes nodes of the items of a list. Stores the node of the base that each is, or -1.
+// Makes nodes from the items of a list. Stores, for each node, the same node of the base, or -1.
 absl::Status MakeNodes(const Nodes& base, const Value& items, const GraphLimits& limits,
                        Nodes* nodes, std::vector<int>* origin) {
   if (items.kind_case() != Value::kListValue) {
@@ -107,7 +110,7 @@ absl::Status MakeNodes(const Nodes& base, const Value& items, const GraphLimits&
   return absl::OkStatus();
 }
 
-// Merges the unknown fields of the messages of one name, such as arguments.
+// Merges the unknown fields of messages with the same name, such as arguments.
 template <typename List>
 void MergeUnknownFieldsByName(const List& from, List* to) {
   std::map<absl::string_view, const typename List::value_type*> by_name;
@@ -118,7 +121,7 @@ void MergeUnknownFieldsByName(const List& from, List* to) {
   }
 }
 
-// Makes a function with other nodes, and perhaps with other fields.
+// Makes a function with other nodes, and optionally with other fields.
 absl::Status MakeFunction(const FunctionDef& base, const Value& item, const GraphLimits& limits,
                           FunctionDef* function, std::vector<int>* origin) {
   const Value& header = Member(item, "h");
@@ -149,8 +152,8 @@ absl::Status MakeFunction(const FunctionDef& base, const Value& item, const Grap
                    origin);
 }
 
-// Adds the member "m" if a node has fields that no other member shows: their text, or null if some
-// of them have no text or the text is long.
+// Adds the member "m" if a node has fields that no other member shows. The member is the text of
+// these fields, or null if a field has no text or the text is long.
 void AddOtherFields(const NodeDef& node, JsonObjectText* json) {
   const bool has_unknown = !node.GetReflection()->GetUnknownFields(node).empty();
   if (!has_unknown && !node.has_experimental_debug_info()) return;
@@ -164,7 +167,7 @@ void AddOtherFields(const NodeDef& node, JsonObjectText* json) {
   json->Add("m", is_whole ? Json(text) : Json());
 }
 
-// Returns whether two graphs are the same. Maps have no order.
+// Returns true if two graphs are the same. The order in maps does not matter.
 bool AreEqual(const GraphDef& a, const GraphDef& b) {
   const absl::StatusOr<std::string> of_a = SerializeGraphDef(a);
   const absl::StatusOr<std::string> of_b = SerializeGraphDef(b);
@@ -193,6 +196,23 @@ absl::StatusOr<EditBase> ParseBase(std::string bytes, bool is_text, const GraphL
   EditBase base;
   GRADFLOW_ASSIGN_OR_RETURN(
       base.def, is_text ? ParseGraphDefText(bytes, limits) : ParseGraphDef(bytes, limits));
+  base.rest = base.def;
+  base.rest.clear_node();
+  base.is_text = is_text;
+  base.bytes = std::move(bytes);
+  return base;
+}
+
+absl::StatusOr<EditBase> ParseModelBase(const std::string& folder, const std::string& tag,
+                                        std::string bytes, bool is_text,
+                                        const GraphLimits& limits) {
+  EditBase base;
+  GRADFLOW_ASSIGN_OR_RETURN(base.model, ParseSavedModel(bytes, is_text, limits));
+  GRADFLOW_ASSIGN_OR_RETURN(const auto tags, ChooseTags(*base.model, tag));
+  GRADFLOW_ASSIGN_OR_RETURN(base.meta_graph, FindMetaGraph(folder, tags, *base.model));
+  MetaGraphDef& graph = *base.model->mutable_meta_graphs(base.meta_graph);
+  base.def = std::move(*graph.mutable_graph_def());
+  graph.clear_graph_def();
   base.rest = base.def;
   base.rest.clear_node();
   base.is_text = is_text;
@@ -265,7 +285,7 @@ absl::StatusOr<EditedGraph> MakeEditedGraph(const EditBase& base, const Value& r
 
 absl::StatusOr<std::string> EditedFile(const EditBase& base, const EditedGraph& graph, bool is_text,
                                        const GraphLimits& limits) {
-  if (base.is_text == is_text && !base.bytes.empty()) {
+  if (base.is_text == is_text && !base.bytes.empty() && !base.model.has_value()) {
     std::optional<std::string> content = FileInPlace(base, graph);
     if (content.has_value()) {
       const absl::StatusOr<GraphDef> again =
@@ -277,10 +297,26 @@ absl::StatusOr<std::string> EditedFile(const EditBase& base, const EditedGraph& 
   return SerializeGraphDef(graph.def);
 }
 
+SavedModel EditedModel(const EditBase& base, const GraphDef& graph) {
+  SavedModel model = *base.model;
+  *model.mutable_meta_graphs(base.meta_graph)->mutable_graph_def() = graph;
+  return model;
+}
+
+absl::StatusOr<std::string> EditedModelFile(const EditBase& base, const GraphDef& graph) {
+  const SavedModel model = EditedModel(base, graph);
+  if (base.is_text) {
+    std::string text;
+    google::protobuf::TextFormat::PrintToString(model, &text);
+    return text;
+  }
+  return SerializeSavedModel(model);
+}
+
 std::string EditNodeJson(const NodeDef& node, size_t max_attr_bytes) {
   std::map<absl::string_view, const AttrValue*> attrs;
   for (const auto& [name, value] : node.attr()) attrs.emplace(name, &value);
-  // A Json would take quadratic time for a hostile node with many attributes.
+  // A Json value would take quadratic time for a malicious node with many attributes.
   JsonObjectText attr_texts;
   for (const auto& [name, value] : attrs) {
     attr_texts.Add(name,
@@ -299,7 +335,7 @@ std::string EditNodeJson(const NodeDef& node, size_t max_attr_bytes) {
 std::string EditFunctionJson(const FunctionDef& function, size_t max_attr_bytes) {
   FunctionDef header = function;
   header.clear_node_def();
-  // The page does not read fields without a name; MakeEditedGraph() keeps them.
+  // The page does not receive fields without a name. MakeEditedGraph() keeps them.
   header.DiscardUnknownFields();
   std::string text;
   google::protobuf::TextFormat::PrintToString(header, &text);

@@ -18,7 +18,7 @@
 namespace gradflow::tools {
 namespace {
 
-// Returns the folder of the locks, which is this user's alone; "" if there is none.
+// Returns the folder of the locks, which only this user can access; "" if there is no such folder.
 std::string LockFolder() {
   const char* const runtime = std::getenv("XDG_RUNTIME_DIR");
   const std::string folder = runtime != nullptr && runtime[0] == '/'
@@ -26,7 +26,7 @@ std::string LockFolder() {
                                  : absl::StrCat("/tmp/gradflow-", getuid());
   if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return "";
   struct stat status;
-  // Anybody may make a folder of this name in /tmp.
+  // Any user may make a folder with this name in /tmp.
   if (lstat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) ||
       status.st_uid != getuid() || (status.st_mode & 0077) != 0) {
     return "";
@@ -47,7 +47,7 @@ absl::StatusOr<EditLock> EditLock::Acquire(const std::string& path) {
   EditLock none{internal::FileDescriptor()};
   if (path.empty()) return none;
   std::error_code error;
-  // By any way to the file, which need not exist.
+  // All paths to a file have the same lock. The file need not exist.
   std::filesystem::path whole = std::filesystem::absolute(path, error);
   if (!error) whole = std::filesystem::weakly_canonical(whole, error);
   const std::string folder = error ? "" : LockFolder();
@@ -57,7 +57,7 @@ absl::StatusOr<EditLock> EditLock::Acquire(const std::string& path) {
       open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (file.get() < 0) return none;
   if (flock(file.get(), LOCK_EX | LOCK_NB) == 0) {
-    // The address of an editor that has ended.
+    // Removes the address of an editor that has ended.
     if (ftruncate(file.get(), 0) != 0) return none;
     return EditLock(std::move(file));
   }

@@ -12,22 +12,23 @@
 
 namespace gradflow::tools {
 
-// A lock on the path of a graph, held until the end of the object or of the process. It is a file
-// in $XDG_RUNTIME_DIR/gradflow, or in /tmp/gradflow-UID, which stays when the lock is gone.
+// A lock on the path of a graph, held until the end of the object or of the process. The object
+// locks a file in $XDG_RUNTIME_DIR/gradflow, or in /tmp/gradflow-UID without that variable. The
+// file stays when the lock is released.
 class EditLock {
  public:
-  // Returns FAILED_PRECONDITION, with the process and the address that it has announced, if another
-  // process holds the lock. Of a new graph without a path, and where no such file can be made,
-  // locks nothing.
+  // Returns FAILED_PRECONDITION if another process holds the lock. The error has the process and
+  // its announced address. Returns an object without a lock for a new graph without a path, or if
+  // the file of the lock cannot be made.
   static absl::StatusOr<EditLock> Acquire(const std::string& path);
 
-  // Tells the address of the editor to those who ask for the lock.
+  // Stores the address of the editor, for processes that fail to acquire the lock.
   absl::Status Announce(absl::string_view address) const;
 
  private:
   explicit EditLock(internal::FileDescriptor file) : file_(std::move(file)) {}
 
-  // Invalid if nothing is locked.
+  // Invalid if the object holds no lock.
   internal::FileDescriptor file_;
 };
 

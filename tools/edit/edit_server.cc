@@ -37,13 +37,15 @@ using ::boost::asio::ip::tcp;
 using Error = ::boost::system::error_code;
 using Seconds = std::chrono::duration<double>;
 
-// Threads for calls. Runs exclude each other, so more threads would mostly wait.
+// Threads for calls. Only one run executes at a time, so more threads would mostly wait.
 constexpr size_t kCallThreads = 8;
-// Calls that cancel have a separate thread, because they end the work that keeps the others busy.
+// Calls that cancel have a separate thread, because they end work that keeps the other threads
+// busy.
 constexpr char kCancel[] = "cancel";
-// Calls that cancel which may be in progress beyond `max_calls`.
+// The number of calls that cancel that may be in progress in addition to `max_calls`.
 constexpr size_t kMoreCancels = 8;
-// Pages that may be read at a time. The next one closes the oldest connection of a page.
+// The number of pages that may be sent at a time. A further page closes the oldest connection that
+// receives a page.
 constexpr size_t kMaxPages = 16;
 // Bytes that are read from a connection at a time. Connections take turns.
 constexpr size_t kReadBytes = 4096;
@@ -57,12 +59,12 @@ int HttpCode(const absl::Status& status) {
   return absl::IsInternal(status) ? 500 : 400;
 }
 
-// Returns the page, which may call this server.
+// Returns the page. Its policy allows calls of this server.
 absl::StatusOr<std::string> CallingPage(absl::string_view key) {
   constexpr absl::string_view kNoConnection = "default-src 'none';";
   constexpr absl::string_view kOwnConnection = "default-src 'none'; connect-src 'self';";
   GRADFLOW_ASSIGN_OR_RETURN(std::string page, ServedPage(key));
-  // The first occurrence is in the policy of the page.
+  // The first occurrence of the text is in the policy of the page.
   const size_t place = page.find(kNoConnection.data(), 0, kNoConnection.size());
   if (place == std::string::npos) return errors::Internal("the page has no policy");
   page.replace(place, kNoConnection.size(), kOwnConnection.data(), kOwnConnection.size());
@@ -96,16 +98,16 @@ struct Connection {
   HeadBuffer head;
   EditRequest request;
   std::string body;
-  // The bytes of the body that have arrived with the head.
+  // The number of bytes of the body that have arrived with the head.
   size_t body_begin = 0;
-  // A worker has the call. It alone uses `body` and `result` until it is done.
+  // A worker has the call. Only the worker uses `body` and `result` until it is done.
   bool is_working = false;
   absl::StatusOr<std::string> result = absl::InternalError("not called");
   std::string answer_head;
   std::shared_ptr<const std::string> answer;
   // Bytes that may still be read after the answer.
   size_t drain_bytes = 0;
-  // The memory of `head` and `body` in the counts.
+  // The memory of `head` and `body` that is included in the counts.
   size_t counted_head = 0;
   size_t counted_body = 0;
 };
@@ -152,7 +154,7 @@ class EditServer::Impl {
   // Puts a connection into a group. If the group is full, closes its oldest connection.
   void Move(const ConnectionPtr& connection, Group* group);
   void Close(const ConnectionPtr& connection);
-  // Closes the connection if nothing else is set within the time.
+  // Closes the connection after the time, unless the timer is set again or cleared before.
   void SetTimer(const ConnectionPtr& connection, Seconds time);
   void ClearTimer(const ConnectionPtr& connection);
 
@@ -167,11 +169,12 @@ class EditServer::Impl {
   void Answer(const ConnectionPtr& connection, int code, const char* type,
               std::shared_ptr<const std::string> body,
               std::vector<std::pair<absl::string_view, std::string>> fields, Seconds time);
-  // Reads the rest of a request. If it were not read, the system would tell the client of a broken
-  // connection instead of the answer.
+  // Reads the rest of a request. Otherwise the system would report a broken connection to the
+  // client instead of the answer.
   void Drain(const ConnectionPtr& connection);
 
-  // Reads available bytes into `buffer`. Returns none if the connection is closed or has no bytes.
+  // Reads available bytes into `buffer`. Returns no bytes if the connection is closed or has no
+  // bytes.
   absl::string_view ReadSome(const ConnectionPtr& connection, char (&buffer)[kReadBytes],
                              Error* error);
 
@@ -207,21 +210,22 @@ class EditServer::Impl {
   mutable std::mutex counts_mutex_;
   EditServerCounts counts_;
 
-  // Connections belong to it, so that it is destroyed after them.
+  // Connections use this object, so it is destroyed after them.
   asio::io_context io_{1};
   tcp::acceptor acceptor_;
   asio::steady_timer accept_timer_;
-  // Used by the thread of Serve() alone, like all that follows but the threads of calls.
+  // The thread of Serve() uses this member and all following members alone, except the thread
+  // pools.
   bool is_stopping_ = false;
   Group waiting_;
   Group pages_;
   Group calls_;
   size_t heads_bytes_ = 0;
   size_t bodies_bytes_ = 0;
-  // The page without a key.
+  // The page without a key; null until a client first requests it.
   std::shared_ptr<const std::string> page_;
 
-  // Destroyed first: their work uses everything else.
+  // Destroyed first, because their work uses all other members.
   asio::thread_pool workers_;
   asio::thread_pool canceler_;
 };
@@ -246,7 +250,7 @@ absl::Status EditServer::Impl::Listen() {
   Error error;
   acceptor_.open(endpoint.protocol(), error);
   if (!error) fcntl(acceptor_.native_handle(), F_SETFD, FD_CLOEXEC);
-  // A port can be used again at once. No other process shares it.
+  // The port can be used again immediately. No other process can share it.
   if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
   if (!error) acceptor_.bind(endpoint, error);
   if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
@@ -288,19 +292,20 @@ void EditServer::Impl::Stop() {
 }
 
 void EditServer::Impl::Accept() {
-  // Waits first: without a free file descriptor, accept() fails even if there is no connection.
+  // Waits first, because accept() fails without a free file descriptor even if there is no
+  // connection.
   acceptor_.async_wait(tcp::acceptor::wait_read, [this](Error error) {
     if (is_stopping_) return;
     tcp::socket socket(io_);
     if (!error) acceptor_.accept(socket, error);
     if (!error) {
-      // Without memory for it, the connection is closed.
+      // If memory runs out, the connection is closed.
       CallSafely([&] {
         Add(std::move(socket));
         return absl::OkStatus();
       }).IgnoreError();
     } else if (error != asio::error::would_block) {
-      // The oldest stranger makes room.
+      // Closes the oldest connection without an accepted request to make room.
       Count([](EditServerCounts* counts) { ++counts->accept_failures; });
       if (!waiting_.connections.empty()) {
         Count([](EditServerCounts* counts) { ++counts->displaced; });
@@ -404,7 +409,7 @@ absl::string_view EditServer::Impl::ReadSome(const ConnectionPtr& connection,
 }
 
 void EditServer::Impl::ReadHead(const ConnectionPtr& connection) {
-  // Waits without a buffer, which an idle connection would hold.
+  // Waits without a buffer, so that an idle connection does not hold one.
   connection->socket.async_wait(tcp::socket::wait_read,
                                 Guard(connection, [this, connection](Error error) {
                                   char buffer[kReadBytes];
@@ -473,7 +478,7 @@ void EditServer::Impl::AcceptCall(const ConnectionPtr& connection) {
   }
   Move(connection, &calls_);
   SetTimer(connection, Seconds(options_.body_timeout_seconds));
-  // A second request may be behind the body. It is not served.
+  // A second request after the body is not served.
   const absl::string_view begin = connection->head.rest().substr(0, request.body_bytes);
   connection->body.assign(begin.data(), begin.size());
   connection->body.resize(request.body_bytes);
@@ -497,7 +502,7 @@ void EditServer::Impl::ReadBody(const ConnectionPtr& connection) {
   asio::async_read(connection->socket,
                    asio::buffer(connection->body.data() + begin, connection->body.size() - begin),
                    Guard(connection, [this, connection](Error error) {
-                     // A body that ends too early has no answer.
+                     // A body that ends too early gets no answer.
                      if (error) return Close(connection);
                      StartCall(connection);
                    }));
@@ -513,7 +518,7 @@ void EditServer::Impl::StartCall(const ConnectionPtr& connection) {
       return absl::OkStatus();
     });
     if (!status.ok()) connection->result = status;
-    // Without memory for it, the connection stays open without an answer.
+    // If memory runs out, the connection stays open without an answer.
     CallSafely([&] {
       asio::post(io_, [this, connection] {
         connection->is_working = false;

@@ -1,7 +1,7 @@
 // EditServer: serves the page of `gradflow edit` on the loopback interface, and answers its calls.
 //
-// EditAccess decides from the head of a request whether the server knows the sender. Until then a
-// connection costs a socket, a timer and the bytes of its head, and no thread. The number of such
+// EditAccess decides from the head of a request whether the server knows the sender. Until then, a
+// connection needs a socket, a timer and the bytes of its head, but no thread. The number of such
 // connections is limited: a further connection closes the oldest of them. Each connection serves a
 // single request.
 #ifndef GRADFLOW_TOOLS_EDIT_EDIT_SERVER_H_
@@ -27,32 +27,33 @@ struct EditServerOptions {
   double body_timeout_seconds = 60;
   // Time limit of a client that reads a page or the answer of a call.
   double answer_timeout_seconds = 60;
-  // How long a refused client may take to read its answer, how long the server reads on behind an
-  // answer, and how long it waits for clients after Stop().
+  // Time limit for a refused client to read its answer, for the server to read the rest of a
+  // request after an answer, and for clients to receive answers after Stop().
   double linger_seconds = 2;
-  // Connections without an accepted request that may be open.
+  // The maximum number of open connections without an accepted request.
   size_t max_waiting = 256;
-  // Accepted calls that may be in progress. Further calls get status 503.
+  // The maximum number of accepted calls in progress. Further calls get status 503.
   size_t max_calls = 32;
 };
 
 // Counts of a server since its start, for tests.
 struct EditServerCounts {
   size_t connections = 0;
-  // Requests that were refused.
+  // Refused requests.
   size_t refused = 0;
-  // Connections that were closed because they took too long, or to make room for others.
+  // Connections that were closed because they took too long.
   size_t timed_out = 0;
+  // Connections that were closed to make room for other connections.
   size_t displaced = 0;
-  // Failures to accept a connection, such as by a lack of file descriptors.
+  // Failures to accept a connection, for example because file descriptors ran out.
   size_t accept_failures = 0;
-  // Connections without an accepted request: now, and the most at a time.
+  // Connections without an accepted request: the current number, and the maximum.
   size_t waiting = 0;
   size_t most_waiting = 0;
-  // The memory of all heads and of all bodies, in bytes.
+  // The current memory of all heads and of all bodies, in bytes.
   size_t heads_bytes = 0;
   size_t bodies_bytes = 0;
-  // The most bytes of memory that one head, all heads together, and all bodies together have held.
+  // The maximum memory of one head, of all heads together, and of all bodies together, in bytes.
   size_t most_head_bytes = 0;
   size_t most_heads_bytes = 0;
   size_t most_bodies_bytes = 0;
@@ -75,10 +76,10 @@ class EditServer {
 
   // Serves until Stop() is called, on another thread. May be called once.
   absl::Status Serve();
-  // Ends calls in progress, which still get their answers. May be called at any time.
+  // Ends calls in progress; they still get their answers. May be called at any time.
   void Stop();
 
-  // Returns the counts at this time. May be called at any time.
+  // Returns the current counts. May be called at any time.
   EditServerCounts Counts() const;
 
  private:

@@ -41,7 +41,7 @@ HeadBuffer::State HeadBuffer::Add(absl::string_view bytes) {
 }
 
 void HeadBuffer::Clear() {
-  // An assignment would keep the memory.
+  // Assigning an empty string would keep the memory.
   std::string().swap(bytes_);
   *this = HeadBuffer();
 }
@@ -68,13 +68,13 @@ HttpRefusal HeadTooLarge() {
 std::optional<HttpRefusal> ParseHttpHead(absl::string_view bytes, HttpHead* head) {
   http::request_parser<http::empty_body> parser;
   parser.header_limit(static_cast<std::uint32_t>(kMaxHeadBytes));
-  // The caller decides on bodies when it knows the sender.
+  // The caller checks the length of the body when it knows the sender.
   parser.body_limit(std::numeric_limits<std::uint64_t>::max());
   ::boost::beast::error_code error;
   const size_t parsed = parser.put(::boost::asio::buffer(bytes.data(), bytes.size()), error);
   bool is_bad_length = error == http::error::bad_content_length;
 #if BOOST_BEAST_VERSION >= 347
-  // Earlier versions call this a bad length, too.
+  // Earlier versions also report this as a bad length.
   is_bad_length = is_bad_length || error == http::error::multiple_content_length;
 #endif
   if (is_bad_length) {

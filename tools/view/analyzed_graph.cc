@@ -15,6 +15,7 @@
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
 #include "gradflow/graph/tensor_id.h"
+#include "tools/view/callee_checker.h"
 
 namespace gradflow::tools {
 namespace {
@@ -22,9 +23,19 @@ namespace {
 constexpr size_t kMaxLine = 4096;
 constexpr int kMaxLines = 64;
 
-// Returns the nodes that can be imported without the others: their ops are registered, their names
-// are unique, and they depend on such nodes only.
-std::vector<int> ImportableNodes(const AnalyzedGraph& graph) {
+absl::flat_hash_set<absl::string_view> FunctionNamesOf(const GraphDef& def) {
+  absl::flat_hash_set<absl::string_view> names;
+  for (const FunctionDef& function : def.library().function()) {
+    names.insert(function.signature().name());
+  }
+  return names;
+}
+
+// Returns the nodes that can be imported without the other nodes: their ops are registered or in
+// `functions`, no earlier node has the same name, and they depend only on nodes that can be
+// imported.
+std::vector<int> ImportableNodes(const AnalyzedGraph& graph,
+                                 const absl::flat_hash_set<absl::string_view>& functions) {
   const int num_nodes = graph.def.node_size();
   std::vector<std::vector<int>> consumers(num_nodes);
   std::vector<int> waits(num_nodes);
@@ -32,9 +43,10 @@ std::vector<int> ImportableNodes(const AnalyzedGraph& graph) {
   std::vector<int> ready;
   for (int i = 0; i < num_nodes; ++i) {
     const NodeDef& node = graph.def.node(i);
-    // One more than can become ready.
+    // An excluded node waits for one more input than it has, so it never becomes ready.
     const bool excluded =
-        !names.insert(node.name()).second || GlobalRegistry().FindOp(node.op()) == nullptr;
+        !names.insert(node.name()).second ||
+        (GlobalRegistry().FindOp(node.op()) == nullptr && !functions.contains(node.op()));
     waits[i] = excluded ? 1 : 0;
     for (const AnalyzedGraph::Source& source : graph.sources[i]) {
       ++waits[i];
@@ -50,31 +62,35 @@ std::vector<int> ImportableNodes(const AnalyzedGraph& graph) {
   return ready;
 }
 
-// Imports what can be imported of a graph that cannot, into the graph that its import has left
+// Imports the importable nodes of a graph whose import failed. The import has left graph->graph
 // empty.
 void ImportPart(const GraphLimits& limits, AnalyzedGraph* graph) {
-  GraphDef part;
-  for (const int i : ImportableNodes(*graph)) *part.add_node() = graph->def.node(i);
-  *part.mutable_versions() = graph->def.versions();
-  *part.mutable_library() = graph->def.library();
   ImportGraphDefOptions options;
   options.limits = limits;
   options.require_kernels = false;
-  // On error, nothing is known of the nodes. The problems of the whole graph have the reason.
-  ImportGraphDef(options, std::move(part), graph->graph.get()).IgnoreError();
+  // The failure may be due to a call of an invalid function, so the second attempt leaves out all
+  // calls.
+  for (const auto& functions :
+       {FunctionNamesOf(graph->def), absl::flat_hash_set<absl::string_view>()}) {
+    GraphDef part;
+    for (const int i : ImportableNodes(*graph, functions)) *part.add_node() = graph->def.node(i);
+    *part.mutable_versions() = graph->def.versions();
+    *part.mutable_library() = graph->def.library();
+    // After two errors, nothing is known about the nodes. The problems of the graph state the
+    // reason.
+    if (ImportGraphDef(options, std::move(part), graph->graph.get()).ok()) return;
+  }
 }
 
 void FindNodeProblems(AnalyzedGraph* graph) {
-  absl::flat_hash_set<absl::string_view> functions;
-  for (const FunctionDef& function : graph->def.library().function()) {
-    functions.insert(function.signature().name());
-  }
+  const absl::flat_hash_set<absl::string_view> functions = FunctionNamesOf(graph->def);
   for (int i = 0; i < graph->def.node_size(); ++i) {
     const NodeDef& node = graph->def.node(i);
     std::string problem;
     if (GlobalRegistry().FindOp(node.op()) == nullptr && functions.count(node.op()) == 0) {
       problem = "the op is not registered";
-    } else if (graph->nodes[i] != nullptr) {
+    } else if (graph->nodes[i] != nullptr &&
+               graph->nodes[i]->op().functional() == FunctionalOp::kNone) {
       const auto kernel = GlobalRegistry().FindKernel(graph->nodes[i]->def());
       if (!kernel.ok()) problem = errors::Printable(kernel.status().message(), kMaxLine);
     }
@@ -82,6 +98,18 @@ void FindNodeProblems(AnalyzedGraph* graph) {
       if (source.node < 0 && problem.empty()) problem = "an input is not in the graph";
     }
     if (!problem.empty()) graph->node_problems.emplace(i, std::move(problem));
+  }
+}
+
+// Adds the problems of functions to the nodes that call them.
+void FindProblemsOfFunctions(const GraphLimits& limits, AnalyzedGraph* graph) {
+  CalleeChecker checker(limits);
+  for (size_t i = 0; i < graph->nodes.size(); ++i) {
+    if (graph->nodes[i] == nullptr) continue;
+    const absl::Status status = checker.Check(*graph->nodes[i]);
+    if (status.ok()) continue;
+    graph->node_problems.emplace(static_cast<int>(i),
+                                 errors::Printable(status.message(), kMaxLine));
   }
 }
 
@@ -109,7 +137,7 @@ std::vector<int> ProducersFirst(const InputSources& sources) {
   const int num_nodes = static_cast<int>(sources.size());
   std::vector<std::vector<int>> consumers(num_nodes);
   std::vector<int> waits(num_nodes);
-  // The first in the order of the graph is on top.
+  // The first node in the order of the graph is on top.
   std::priority_queue<int, std::vector<int>, std::greater<int>> ready;
   for (int i = 0; i < num_nodes; ++i) {
     for (const InputSource& source : sources[i]) {
@@ -152,6 +180,7 @@ AnalyzedGraph AnalyzeGraph(GraphDef def, const GraphLimits& limits) {
     graph.nodes.push_back(found != nullptr && taken.insert(found).second ? found : nullptr);
   }
   if (!status.ok()) FindNodeProblems(&graph);
+  FindProblemsOfFunctions(limits, &graph);
   return graph;
 }
 
@@ -169,12 +198,13 @@ AnalyzedGraph AnalyzeEachNode(GraphDef def, const GraphLimits& limits) {
     for (int i = 0; i < num_nodes; ++i) {
       graph.nodes[i] = graph.graph->FindNode(graph.def.node(i).name());
     }
+    FindProblemsOfFunctions(limits, &graph);
     return graph;
   }
   const auto note = [&](const std::string& text) {
     if (graph.problems.size() < kMaxLines) graph.problems.push_back(text);
   };
-  // The graph without nodes: its versions and functions.
+  // The versions and functions of the graph, without its nodes.
   GraphDef rest;
   *rest.mutable_versions() = graph.def.versions();
   *rest.mutable_library() = graph.def.library();
@@ -187,7 +217,7 @@ AnalyzedGraph AnalyzeEachNode(GraphDef def, const GraphLimits& limits) {
   const std::vector<int> order = ProducersFirst(graph.sources);
   for (size_t next = 0; next < order.size(); ++next) {
     const int i = order[next];
-    // Each import looks at the whole library.
+    // Each import checks the complete library.
     if (next % 8 == 0 && std::chrono::steady_clock::now() >= limits.deadline) {
       note("the time for the import is over");
       return graph;
@@ -195,7 +225,7 @@ AnalyzedGraph AnalyzeEachNode(GraphDef def, const GraphLimits& limits) {
     done[i] = true;
     const NodeDef& node = graph.def.node(i);
     std::string problem;
-    // A missing producer is an error of the node.
+    // The import reports a missing producer as an error of the node.
     for (size_t k = 0; k < graph.sources[i].size() && problem.empty(); ++k) {
       const int source = graph.sources[i][k].node;
       const std::string& input = node.input(static_cast<int>(k));
@@ -224,13 +254,9 @@ AnalyzedGraph AnalyzeEachNode(GraphDef def, const GraphLimits& limits) {
   for (int i = 0; i < num_nodes; ++i) {
     if (!done[i]) graph.node_problems.emplace(i, "its inputs form a cycle, or depend on one");
   }
+  FindProblemsOfFunctions(limits, &graph);
   if (graph.node_problems.empty()) note(errors::Printable(status.message(), kMaxLine));
   return graph;
-}
-
-absl::StatusOr<AnalyzedGraph> AnalyzeGraph(const std::string& path, const GraphLimits& limits) {
-  GRADFLOW_ASSIGN_OR_RETURN(GraphDef def, ReadGraphDef(path, limits));
-  return AnalyzeGraph(std::move(def), limits);
 }
 
 std::string ShapeText(const PartialTensorShape& shape) {

@@ -1,4 +1,4 @@
-// AnalyzedGraph: a GraphDef with what is known of it, whether or not it can run.
+// AnalyzedGraph: a GraphDef with its known types and shapes, even if it cannot run.
 #ifndef GRADFLOW_TOOLS_VIEW_ANALYZED_GRAPH_H_
 #define GRADFLOW_TOOLS_VIEW_ANALYZED_GRAPH_H_
 
@@ -26,42 +26,40 @@ struct InputSource {
 using InputSources = std::vector<std::vector<InputSource>>;
 InputSources FindSources(const GraphDef& def);
 
-// Returns the nodes, each after its producers, and as near to the order of the graph as that
-// allows. Lacks nodes of cycles, and those that depend on one.
+// Returns the nodes, each after its producers, in an order close to the order of the graph. Leaves
+// out nodes of cycles, and nodes that depend on a cycle.
 std::vector<int> ProducersFirst(const InputSources& sources);
 
 struct AnalyzedGraph {
   using Source = InputSource;
 
   GraphDef def;
-  // The nodes that could be imported. Also the others' neighbors are missing in it.
+  // The nodes that could be imported. Nodes that depend on other nodes are missing.
   std::unique_ptr<Graph> graph;
   // For each node of `def`, its node in `graph`; null if it could not be imported.
   std::vector<const Node*> nodes;
   InputSources sources;
-  // Lines that say why the graph cannot run. Empty if it can.
+  // Reasons why the graph cannot run, one line each. Empty if it can run.
   std::vector<std::string> problems;
-  // Why single nodes cannot run, by index.
+  // Reasons why single nodes cannot run, by index.
   std::map<int, std::string> node_problems;
 };
 
-// Reads a graph and imports it. If it cannot be imported, imports the nodes that depend on nothing
-// unknown, for their types and shapes. Fails only if the file cannot be read.
-absl::StatusOr<AnalyzedGraph> AnalyzeGraph(const std::string& path, const GraphLimits& limits);
-
-// Overload for a graph that has been read.
+// Imports a graph. If the graph cannot be imported, imports the nodes that depend only on known
+// nodes, for their types and shapes.
 AnalyzedGraph AnalyzeGraph(GraphDef def, const GraphLimits& limits);
 
-// Imports each node by itself, after its producers: an error is that of one node, and nodes that do
-// not depend on it have types and shapes. For graphs under construction. A node of a cycle is
-// imported only if the whole graph can be.
+// Imports each node separately, after its producers, if the complete graph cannot be imported. An
+// error then concerns one node, and nodes that do not depend on it have types and shapes. For
+// graphs under construction. Nodes of cycles are not imported separately.
 AnalyzedGraph AnalyzeEachNode(GraphDef def, const GraphLimits& limits);
 
-// Returns the shape; of one with many dimensions the first 16.
+// Returns the shape as text, with at most the first 16 dimensions.
 std::string ShapeText(const PartialTensorShape& shape);
 
-// Returns the attributes of a node that differ from the defaults of its op, by name. `op` is null
-// if it is not known. Of an op with very many attributes, the defaults of the first ones count.
+// Returns the attributes of a node that differ from the defaults of its op, by name. If the op is
+// not known, `op` is null, and all attributes are returned. If an op has very many attributes, only
+// the defaults of the first attributes are compared.
 std::map<absl::string_view, const AttrValue*> OwnAttrs(const NodeDef& node, const OpDef* op);
 
 }  // namespace gradflow::tools

@@ -17,7 +17,8 @@ constexpr size_t kMaxName = 10'240;
 // Levels of clusters. Graphviz recurses into them.
 constexpr int kMaxClusters = 32;
 
-// Returns untrusted text as a string of the language, where \n and the like have a meaning.
+// Returns untrusted text as a quoted string of the language. Escapes such as \n have a meaning
+// there.
 std::string DotQuoted(absl::string_view text) {
   std::string quoted = "\"";
   for (const char c : errors::Printable(text, kMaxName)) {
@@ -62,7 +63,7 @@ class DotWriter {
     int index;
   };
 
-  // Writes the nodes sorted by scope, with the clusters that begin and end between them.
+  // Writes the nodes sorted by scope, and begins and ends clusters between them.
   void WriteNodes() {
     std::vector<std::pair<std::vector<absl::string_view>, const Item*>> sorted;
     for (const Item& item : items_) {

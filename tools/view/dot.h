@@ -11,7 +11,7 @@ namespace gradflow::tools {
 
 // Returns a digraph: a box for each node, a cluster for each name scope, an edge for each input,
 // with type and shape; control edges are dashed, and nodes that cannot run are red. With a diff,
-// added nodes are green, changed ones yellow, and removed ones dotted.
+// added nodes are green, changed nodes are yellow, and removed nodes are dotted.
 std::string DotText(const AnalyzedGraph& graph, const AnalyzedGraph* old_graph = nullptr,
                     const GraphDiff* diff = nullptr);
 

@@ -50,7 +50,7 @@ InputSource FunctionNames::Resolve(absl::string_view input) const {
   const auto& [index, def] = found->second;
   if (is_control) return {index, -1};
   int output = 0;
-  // The last part is the index; of an argument, the only one.
+  // The last part is the index. An argument has no other part.
   const size_t num_names = def == nullptr ? 1 : 2;
   if (parts.size() == num_names + 1 && !absl::SimpleAtoi(parts.back(), &output)) output = 0;
   const OpDef* const op = def == nullptr || parts.size() < 2 ? nullptr : find_op_(def->op());
@@ -100,7 +100,7 @@ GraphDef FunctionGraph(const FunctionDef& function, const FindOpDef& find_op) {
     node->set_op(op);
     return node;
   };
-  // Inputs that are not known stay as they are: they are errors of the graph.
+  // Unknown inputs stay unchanged: they are errors of the graph.
   const auto resolve = [&](const std::string& input) {
     const InputSource source = names.Resolve(input);
     return source.node < 0 ? input : FormatTensorId({order[source.node], source.output});

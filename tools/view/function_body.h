@@ -15,16 +15,16 @@
 
 namespace gradflow::tools {
 
-// Finds the definition of an op or function; null if there is none.
+// Finds the definition of an op or function; null if it is unknown.
 using FindOpDef = std::function<const OpDef*(const std::string& op)>;
 
-// The names that inputs in the body of a function have. Borrows the function.
+// Resolves the names of inputs in the body of a function. Borrows the function.
 class FunctionNames {
  public:
   FunctionNames(const FunctionDef& function, FindOpDef find_op);
 
-  // Resolves "argument", "node:output_argument:index" or "^node" to a place among the arguments
-  // and, after these, the nodes; -1 if there is none.
+  // Resolves "argument", "node:output_argument:index" or "^node" to an index. Arguments come first,
+  // then nodes. The index is -1 for an unknown name.
   InputSource Resolve(absl::string_view input) const;
 
  private:
@@ -38,12 +38,13 @@ class FunctionNames {
   absl::flat_hash_map<absl::string_view, Place> places_;
 };
 
-// Returns the names of the control outputs: those of the signature, then others that have a node.
+// Returns the names of the control outputs: first the control outputs in the signature, then other
+// control outputs with a node.
 std::vector<std::string> ControlOutputs(const FunctionDef& function);
 
-// Returns a graph that computes what the body does: a placeholder for each argument, the nodes, an
-// identity for each result, and a NoOp for each control output, in this order. Names of the last
-// two may differ from those of the function.
+// Returns a graph with the computation of the body: a placeholder for each argument, the nodes, an
+// identity for each result, and a NoOp for each control output, in this order. The names of
+// identities and NoOps may differ from the names in the function.
 GraphDef FunctionGraph(const FunctionDef& function, const FindOpDef& find_op);
 
 }  // namespace gradflow::tools

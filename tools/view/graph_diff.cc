@@ -33,13 +33,13 @@ uint64_t HashText(absl::string_view text) {
   return std::hash<std::string_view>()(std::string_view(text.data(), text.size()));
 }
 
-// Returns the definition of the op of a node; null if it is not registered.
+// Returns the definition of the op of a node; null if the op is not registered.
 const OpDef* RegisteredDef(const NodeDef& node) {
   const OpRegistration* const op = GlobalRegistry().FindOp(node.op());
   return op == nullptr ? nullptr : &op->def();
 }
 
-// Returns the same bytes for equal values: maps are sorted.
+// Returns the same bytes for equal values. Maps are sorted.
 std::string Bytes(const AttrValue& value) {
   std::string bytes;
   google::protobuf::io::StringOutputStream stream(&bytes);
@@ -53,8 +53,8 @@ std::string Bytes(const AttrValue& value) {
 struct Hashes {
   // The computation of each node: its op, its attributes, and the hashes of its inputs.
   std::vector<uint64_t> whole;
-  // For a node that reads both constants and other values, its op, its attributes and its
-  // constants: a layer has its weights wherever it is. 0 for others.
+  // For a node that reads both constants and other values: its op, its attributes and its
+  // constants, because a layer keeps its weights if it moves. 0 for other nodes.
   std::vector<uint64_t> parameters;
 };
 
@@ -79,7 +79,7 @@ Hashes HashNodes(const AnalyzedGraph& graph) {
     }
     uint64_t parameters = hash;
     size_t num_constants = 0;
-    // Only the name identifies a placeholder.
+    // A placeholder is identified only by its name.
     if (sources.empty() && node.op() != "Const") hash = Mix(hash, HashText(node.name()));
     for (const Source& source : sources) {
       const uint64_t value = source.node < 0 ? 0 : hashes.whole[source.node];
@@ -121,18 +121,19 @@ class Matcher {
     const auto whole_and_name = [&](const AnalyzedGraph& g, int i) {
       return Mix(whole(g, i), name(g, i));
     };
-    // Nodes that are the same in all. Constants of several layers may be equal, and go with their
-    // layers.
+    // First, nodes other than constants that are the same in all respects. Constants of several
+    // layers may be equal, and must stay with their layers.
     MatchByKey([&](const AnalyzedGraph& g, int i) {
       return g.def.node(i).op() == "Const" ? 0 : whole_and_name(g, i);
     });
-    // The only ones that compute the same or have the same constants, and the nodes around those
-    // with other names: layers may have moved, so that their names are those of other layers.
+    // Then nodes that are the only ones with their computation or their constants, and the
+    // neighbors of such nodes if the names differ: layers may have moved and taken the names of
+    // other layers.
     MatchUnique(whole);
     MatchUnique(parameters);
     MatchNeighbors(/*only_of_renamed=*/true);
     MatchByKey(whole_and_name);
-    // Nodes with equal op and name, then nodes of several that compute the same.
+    // Then nodes with equal op and name, and then one of several nodes with the same computation.
     MatchByKey([&](const AnalyzedGraph& g, int i) { return Mix(op(g, i), name(g, i)); });
     MatchByKey(whole);
     MatchNeighbors(/*only_of_renamed=*/false);
@@ -152,7 +153,7 @@ class Matcher {
     return diff_.new_of_old[old_node] < 0 && diff_.old_of_new[new_node] < 0;
   }
 
-  // Matches nodes of equal keys other than 0 in their order.
+  // Matches nodes with equal keys, in their order. Ignores the key 0.
   template <typename Key>
   void MatchByKey(const Key& key) {
     std::unordered_map<uint64_t, std::vector<int>> free;
@@ -168,11 +169,12 @@ class Matcher {
     }
   }
 
-  // Matches nodes of equal keys other than 0 that no other free node of their graphs has.
+  // Matches nodes with equal keys if no other free node of their graphs has the key. Ignores the
+  // key 0.
   template <typename Key>
   void MatchUnique(const Key& key) {
     const auto find = [&](const AnalyzedGraph& graph, const std::vector<int>& match) {
-      // -1 if there are several.
+      // The node of each key; -1 if several nodes have the key.
       std::unordered_map<uint64_t, int> nodes;
       for (int i = 0; i < graph.def.node_size(); ++i) {
         if (match[i] >= 0 || key(graph, i) == 0) continue;
@@ -190,8 +192,8 @@ class Matcher {
     }
   }
 
-  // Matches nodes of one op that are the same input of nodes that match, or read the same outputs.
-  // With `only_of_renamed`, begins at matches of different names.
+  // Matches nodes with the same op that are the same input of matched nodes, or read the same
+  // outputs of matched nodes. With `only_of_renamed`, begins only at matches with different names.
   void MatchNeighbors(bool only_of_renamed) {
     std::vector<int> work;
     for (int i = 0; i < new_.def.node_size(); ++i) {
@@ -227,7 +229,7 @@ class Matcher {
     }
   }
 
-  // The consumers without a match, of each node that has some.
+  // For each node, its consumers without a match.
   using Consumers = std::unordered_map<int, std::vector<int>>;
   static Consumers FreeConsumers(const AnalyzedGraph& graph, const std::vector<int>& match) {
     Consumers consumers;

@@ -10,19 +10,20 @@
 namespace gradflow::tools {
 
 struct GraphDiff {
-  // For each node of the old graph the one of the new graph that it corresponds to, or -1 if it was
-  // removed; and the reverse, -1 for nodes that were added.
+  // For each node of the old graph, the corresponding node of the new graph, or -1 if the node was
+  // removed; and the reverse, with -1 for nodes that were added.
   std::vector<int> new_of_old;
   std::vector<int> old_of_new;
-  // For each node of the new graph that is not added, what changed: "attr num_bits: 8 -> 4". Empty
-  // for nodes that are the same.
+  // For each node of the new graph that is not added, the changes: "attr num_bits: 8 -> 4". Empty
+  // for unchanged nodes.
   std::vector<std::vector<std::string>> changes;
 };
 
-// Nodes correspond if no others compute the same from the same inputs, or have the same op and
-// constants, or are beside such nodes; or else if they have the same name, or the same op at the
-// same place between nodes that correspond. Takes time O(n log n + edges). Attributes with their
-// default equal missing ones.
+// Compares two graphs. Two nodes correspond if they are the only nodes with the same computation
+// from the same inputs, or with the same op and constants, or if they are neighbors of such nodes.
+// Other nodes correspond if they have the same name, or the same op at the same place between
+// corresponding nodes. An attribute with its default value equals a missing attribute. Takes time
+// O(n log n + edges).
 GraphDiff DiffGraphs(const AnalyzedGraph& old_graph, const AnalyzedGraph& new_graph);
 
 }  // namespace gradflow::tools

@@ -18,19 +18,21 @@
 #include "gradflow/core/op_def_util.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/version.h"
+#include "gradflow/graph/function_library.h"
 #include "tools/json.h"
 #include "tools/view/function_body.h"
 
 namespace gradflow::tools {
 namespace {
 
-// Bytes of a name or value, and of a documentation.
+// The maximum number of bytes of a name or value, and of a documentation.
 constexpr size_t kMaxText = 10'240;
 constexpr size_t kMaxDoc = 32'768;
-// Outputs of a node whose types and shapes are listed: a node of few bytes may have a million.
+// The number of outputs of a node whose types and shapes are listed. A node with few bytes may have
+// a million outputs.
 constexpr int kMaxOutputs = 64;
 
-// A table of strings, each of which is written once.
+// A table of strings. Each string is written once.
 class StringTable {
  public:
   int Id(absl::string_view text) {
@@ -154,8 +156,8 @@ class GraphWriter {
     nodes_.Add(node);
   }
 
-  // Adds a node, whose last members are the members of `change`. `ids` has the position of each
-  // node of the graph in the document.
+  // Adds a node. Its last members are the members of `change`. `ids` has the position of each node
+  // of the graph in the document.
   void AddNode(const AnalyzedGraph& graph, int index, const std::vector<int>& ids,
                const Json& change) {
     const NodeDef& def = graph.def.node(index);
@@ -182,7 +184,7 @@ class GraphWriter {
   }
 
   // Returns the attributes that differ from their defaults, in the order of their names, the value
-  // of a constant, inputs and the device; members that would be empty are absent.
+  // of a constant, the inputs and the device. Leaves out empty members.
   Json NodeJson(const NodeDef& def, const std::vector<int>& control,
                 const std::vector<int>& unknown) {
     std::vector<int> ids;
@@ -239,7 +241,7 @@ class GraphWriter {
   }
 
   void AddRemovedNodes() {
-    // Where nodes of the old graph are: at the node that they correspond to, or at the end.
+    // Places nodes of the old graph at their corresponding nodes, or at the end.
     std::vector<int> ids = options_.diff->new_of_old;
     int next = num_nodes_;
     for (int& id : ids) {
@@ -262,6 +264,11 @@ class GraphWriter {
       const InputSource source = names.Resolve(input);
       return std::pair(source.node < 0 ? -1 : first + source.node, source.output);
     };
+    // The types and shapes in the function, if they do not depend on its attributes.
+    NameAttrList called;
+    called.set_name(signature.name());
+    const FunctionBody* const body =
+        graph_.graph->functions().Instantiate(called).value_or(nullptr);
     for (const OpDef::ArgDef& arg : signature.input_arg()) {
       WriteNode(arg.name(), "_Arg", {}, TypeJson(arg));
     }
@@ -278,7 +285,10 @@ class GraphWriter {
           control.push_back(source);
         }
       }
-      WriteNode(node.name(), node.op(), data, NodeJson(node, control, unknown));
+      Json rest = NodeJson(node, control, unknown);
+      const Node* const in_body = body == nullptr ? nullptr : body->graph().FindNode(node.name());
+      if (in_body != nullptr) AddTypes(*in_body, &rest);
+      WriteNode(node.name(), node.op(), data, std::move(rest));
     }
     for (const OpDef::ArgDef& result : signature.output_arg()) {
       const auto value = function.ret().find(result.name());

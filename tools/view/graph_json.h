@@ -13,16 +13,16 @@ namespace gradflow::tools {
 struct GraphJsonOptions {
   // Shown as the title of the page.
   std::string title;
-  // With a diff, the old graph that it compares with; removed nodes are shown among the others.
+  // With a diff, the old graph. The page also shows removed nodes.
   const AnalyzedGraph* old_graph = nullptr;
   const GraphDiff* diff = nullptr;
-  // A value of the key "run": what a run did; empty for none.
+  // The value of the key "run": the record of a run. Empty if there is no run.
   std::string run;
-  // A value of the key "edit": what an editor needs; empty for none.
+  // The value of the key "edit": the data for an editor. Empty if there is no editor.
   std::string edit;
 };
 
-// How much is known of an op: nothing, its definition, or that it is a function of the graph.
+// The kind of an op: unknown, registered with a definition, or a function of the graph.
 enum class OpKind { kUnknown = 0, kRegistered = 1, kFunction = 2 };
 
 // Returns an op as in the key "ops". With `for_editing`, attributes also have their minimum, their
@@ -33,7 +33,7 @@ std::string OpJson(const std::string& name, const OpDef& def, OpKind kind,
 // Returns the value on one line in protobuf text format, without its braces: "type: DT_FLOAT".
 std::string AttrValueText(const AttrValue& value);
 
-// Returns JSON of a size that is linear in that of the graph and of the documentation of its ops.
+// Returns JSON. Its size is linear in the size of the graph and of the documentation of its ops.
 std::string GraphJson(const AnalyzedGraph& graph, const GraphJsonOptions& options);
 
 }  // namespace gradflow::tools

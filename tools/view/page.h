@@ -9,13 +9,13 @@
 
 namespace gradflow::tools {
 
-// Returns the page that shows `json`. The data are compressed and in base64, so no text of them is
-// markup, and the hashes of the shell's Content-Security-Policy hold for any data. Equal data make
-// equal pages. RESOURCE_EXHAUSTED if the data have 1 GiB or more.
+// Returns the page that shows `json`. The data are compressed and encoded in base64, so their text
+// is not markup, and the hashes of the shell's Content-Security-Policy are valid for any data.
+// Equal data make equal pages. RESOURCE_EXHAUSTED if the data have 1 GiB or more.
 absl::StatusOr<std::string> Page(absl::string_view json);
 
-// Returns the page that gets its data from its server, to which it shows `key`, of letters and
-// digits. Without a key the page takes the one that it had before.
+// Returns the page that gets its data from its server. The page sends `key`, which has only letters
+// and digits, to the server. If `key` is empty, the page uses its previous key.
 absl::StatusOr<std::string> ServedPage(absl::string_view key);
 
 // Returns the shell, web/dist/shell.html. The build generates the definition.

@@ -25,10 +25,10 @@ namespace {
 
 constexpr char kOp[] = "_TensorReport";
 constexpr char kPrefix[] = "gradflow_report_";
-// Elements of a tensor that a report lists.
+// The number of elements of a tensor that a report lists.
 constexpr int64_t kMaxListedValues = 24;
 
-// Rounds to six significant digits, which the page shows, to keep its data small.
+// Rounds to six significant digits to keep the data small. The page shows six digits.
 double Rounded(double value) {
   double rounded = 0;
   return absl::SimpleAtod(absl::StrCat(value), &rounded) ? rounded : value;
@@ -79,7 +79,7 @@ class ReportKernel final : public OpKernel {
   }
 };
 
-// Registers the op. Its name is that of an internal one.
+// Registers the op. Its name is the name of an internal op.
 void RegisterOnce() {
   static const bool is_done = [] {
     Registry& registry = GlobalRegistry();

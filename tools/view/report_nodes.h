@@ -1,4 +1,4 @@
-// Nodes that compute what a report says of tensors, while a run goes on.
+// Nodes that compute the report of tensors during a run.
 #ifndef GRADFLOW_TOOLS_VIEW_REPORT_NODES_H_
 #define GRADFLOW_TOOLS_VIEW_REPORT_NODES_H_
 
@@ -13,21 +13,21 @@
 
 namespace gradflow::tools {
 
-// The name of a tensor, and a JSON object of what the page shows of it (OutputJson of
+// The name of a tensor, and a JSON object with its report for the page (OutputJson of
 // web/src/data/format.ts, without the members "n" and "o").
 struct TensorReport {
   std::string name;
   std::string json;
 };
 
-// Returns the report of a tensor; uses all cores.
+// Returns the report of a tensor. Uses all cores.
 TensorReport ReportTensor(const std::string& name, const Tensor& tensor);
 
-// The nodes that report outputs of a graph. Each runs when its tensor is there, on the threads of
-// the run.
+// The nodes that report outputs of a graph. Each node runs when its tensor is ready, on the threads
+// of the run.
 class ReportNodes {
  public:
-  // Adds a node for each of these outputs to the session of the graph. Leaves out those of nodes
+  // Adds a node for each of these outputs to the session of the graph. Leaves out outputs of nodes
   // that could not be imported.
   static absl::StatusOr<ReportNodes> Add(const AnalyzedGraph& graph,
                                          const std::vector<std::string>& outputs, Session* session);
@@ -36,7 +36,7 @@ class ReportNodes {
   const std::vector<std::string>& fetches() const { return fetches_; }
   // Returns the reports, from the tensors of fetches().
   std::vector<TensorReport> Reports(const std::vector<Tensor>& fetched) const;
-  // Returns true for the name of such a node.
+  // Returns true for the name of a node that this object has added.
   static bool IsReportNode(absl::string_view name);
 
  private:

@@ -21,15 +21,15 @@
 namespace gradflow::tools {
 namespace {
 
-// Outputs whose values a report has.
+// The maximum number of outputs whose values a report has.
 constexpr size_t kMaxReported = 10'000;
 
-class Regex {
+class NameRegex {
  public:
-  Regex() = default;
-  Regex(const Regex&) = delete;
-  Regex& operator=(const Regex&) = delete;
-  ~Regex() {
+  NameRegex() = default;
+  NameRegex(const NameRegex&) = delete;
+  NameRegex& operator=(const NameRegex&) = delete;
+  ~NameRegex() {
     if (compiled_) regfree(&regex_);
   }
   absl::Status Compile(const std::string& text) {
@@ -52,7 +52,7 @@ class Regex {
   bool compiled_ = false;
 };
 
-// Returns which nodes a run needs that ends with `ends`. Fed tensors need none.
+// Returns, for each node, true if a run needs it to compute `ends`. Fed tensors need no nodes.
 std::vector<bool> NeededNodes(const AnalyzedGraph& graph, const std::vector<std::string>& ends,
                               const std::vector<std::string>& feeds) {
   absl::flat_hash_map<absl::string_view, int> index;
@@ -92,7 +92,7 @@ absl::StatusOr<std::vector<std::string>> ReportedOutputs(const AnalyzedGraph& gr
                                                          const std::vector<std::string>& feeds) {
   std::vector<std::string> names;
   if (which == "outputs") return names;
-  Regex regex;
+  NameRegex regex;
   if (which != "all") GRADFLOW_RETURN_IF_ERROR(regex.Compile(which));
   std::set<std::string> given;
   for (const std::vector<std::string>* list : {&fetches, &feeds}) {
@@ -110,7 +110,7 @@ absl::StatusOr<std::vector<std::string>> ReportedOutputs(const AnalyzedGraph& gr
     if (which != "all" && !regex.Matches(node->name())) continue;
     for (int output = 0; output < node->num_outputs(); ++output) {
       const DataType type = node->output_type(output);
-      // No run can fetch these.
+      // A run cannot fetch outputs of these types.
       if (IsRefType(type) || type == DT_RESOURCE || type == DT_VARIANT) continue;
       std::string name = FormatTensorId({node->name(), output});
       if (given.count(name) > 0) continue;
@@ -129,7 +129,7 @@ std::string RunJson(const AnalyzedGraph& graph, const StepStats& stats,
   Json thread_names = Json::array();
   int64_t begin = std::numeric_limits<int64_t>::max();
   int64_t end = 0;
-  // Other nodes than those that make the report.
+  // Leaves out the nodes that make the report.
   const auto is_run = [&](const NodeExecStats& node) {
     return index.contains(node.node_name()) || !ReportNodes::IsReportNode(node.node_name());
   };

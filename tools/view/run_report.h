@@ -1,4 +1,4 @@
-// The record of a run that a page shows: `gradflow run --report`, `gradflow bench --report`.
+// The record of a run for a page: `gradflow run --report`, `gradflow bench --report`.
 #ifndef GRADFLOW_TOOLS_VIEW_RUN_REPORT_H_
 #define GRADFLOW_TOOLS_VIEW_RUN_REPORT_H_
 
@@ -12,10 +12,10 @@
 
 namespace gradflow::tools {
 
-// Returns the names of the outputs whose values a report has, besides those that a run fetches:
-// none for "outputs", all that the run computes for "all", and otherwise those whose names match an
-// extended regular expression. The other arguments are those of the run. INVALID_ARGUMENT if the
-// expression does not parse.
+// Returns the names of the outputs whose values a report has, in addition to the fetches of the
+// run: none for "outputs", all computed outputs for "all", and otherwise the outputs whose names
+// match the extended regular expression. The other arguments are arguments of the run.
+// INVALID_ARGUMENT if the expression does not parse.
 absl::StatusOr<std::vector<std::string>> ReportedOutputs(const AnalyzedGraph& graph,
                                                          const std::string& which,
                                                          const std::vector<std::string>& fetches,
@@ -27,7 +27,7 @@ absl::StatusOr<std::vector<std::string>> ReportedOutputs(const AnalyzedGraph& gr
 std::string RunJson(const AnalyzedGraph& graph, const StepStats& stats,
                     const std::vector<TensorReport>& tensors);
 
-// Returns the page of a run. `path` is that of the graph.
+// Returns the page of a run. `path` is the path of the graph.
 absl::StatusOr<std::string> ReportPage(const std::string& path, const AnalyzedGraph& graph,
                                        const StepStats& stats,
                                        const std::vector<TensorReport>& tensors);

@@ -12,7 +12,8 @@
 namespace gradflow::tools {
 namespace {
 
-// Elements of a block. Blocks depend on the size alone, and are combined in their order.
+// The number of elements of a block. Blocks depend only on the size of the tensor, and their
+// statistics are combined in order.
 constexpr int64_t kBlockSize = 1 << 15;
 
 // Reads an element of any numeric type as a double.
@@ -30,20 +31,20 @@ double ReadMagnitude(const char* data, int64_t index) {
   return std::hypot(static_cast<double>(value.real()), static_cast<double>(value.imag()));
 }
 
-// Elements that are read at once.
+// The number of elements that are read at a time.
 constexpr int64_t kChunk = 512;
 
-// Reads elements of a type, one or up to kChunk of them.
-class Reader {
+// Reads one element, or up to kChunk elements, of a type.
+class ElementReader {
  public:
   template <double (*kRead)(const char*, int64_t)>
-  static Reader Of() {
-    return Reader(kRead, [](const char* data, int64_t begin, int64_t count, double* values) {
+  static ElementReader Of() {
+    return ElementReader(kRead, [](const char* data, int64_t begin, int64_t count, double* values) {
       for (int64_t i = 0; i < count; ++i) values[i] = kRead(data, begin + i);
     });
   }
   // For types without numbers.
-  Reader() = default;
+  ElementReader() = default;
 
   bool has_numbers() const { return one_ != nullptr; }
   double operator()(const char* data, int64_t index) const { return one_(data, index); }
@@ -54,54 +55,54 @@ class Reader {
  private:
   using One = double (*)(const char*, int64_t);
   using Many = void (*)(const char*, int64_t, int64_t, double*);
-  Reader(One one, Many many) : one_(one), many_(many) {}
+  ElementReader(One one, Many many) : one_(one), many_(many) {}
   One one_ = nullptr;
   Many many_ = nullptr;
 };
 
-Reader ReaderOf(DataType dtype) {
+ElementReader ReaderOf(DataType dtype) {
   switch (dtype) {
     case DT_FLOAT:
-      return Reader::Of<Read<float>>();
+      return ElementReader::Of<Read<float>>();
     case DT_DOUBLE:
-      return Reader::Of<Read<double>>();
+      return ElementReader::Of<Read<double>>();
     case DT_HALF:
-      return Reader::Of<ReadFloat<half>>();
+      return ElementReader::Of<ReadFloat<half>>();
     case DT_BFLOAT16:
-      return Reader::Of<ReadFloat<bfloat16>>();
+      return ElementReader::Of<ReadFloat<bfloat16>>();
     case DT_INT8:
     case DT_QINT8:
-      return Reader::Of<Read<int8_t>>();
+      return ElementReader::Of<Read<int8_t>>();
     case DT_UINT8:
     case DT_QUINT8:
-      return Reader::Of<Read<uint8_t>>();
+      return ElementReader::Of<Read<uint8_t>>();
     case DT_INT16:
     case DT_QINT16:
-      return Reader::Of<Read<int16_t>>();
+      return ElementReader::Of<Read<int16_t>>();
     case DT_UINT16:
     case DT_QUINT16:
-      return Reader::Of<Read<uint16_t>>();
+      return ElementReader::Of<Read<uint16_t>>();
     case DT_INT32:
     case DT_QINT32:
-      return Reader::Of<Read<int32_t>>();
+      return ElementReader::Of<Read<int32_t>>();
     case DT_UINT32:
-      return Reader::Of<Read<uint32_t>>();
+      return ElementReader::Of<Read<uint32_t>>();
     case DT_INT64:
-      return Reader::Of<Read<int64_t>>();
+      return ElementReader::Of<Read<int64_t>>();
     case DT_UINT64:
-      return Reader::Of<Read<uint64_t>>();
+      return ElementReader::Of<Read<uint64_t>>();
     case DT_BOOL:
-      return Reader::Of<Read<uint8_t>>();
+      return ElementReader::Of<Read<uint8_t>>();
     case DT_COMPLEX64:
-      return Reader::Of<ReadMagnitude<float>>();
+      return ElementReader::Of<ReadMagnitude<float>>();
     case DT_COMPLEX128:
-      return Reader::Of<ReadMagnitude<double>>();
+      return ElementReader::Of<ReadMagnitude<double>>();
     default:
-      return Reader();
+      return ElementReader();
   }
 }
 
-struct Block {
+struct BlockStats {
   int64_t num_nan = 0;
   int64_t num_positive = 0;
   int64_t num_negative = 0;
@@ -113,7 +114,7 @@ struct Block {
   double squares = 0;
 };
 
-void Add(const Block& block, Block* sum) {
+void Add(const BlockStats& block, BlockStats* sum) {
   sum->num_nan += block.num_nan;
   sum->num_positive += block.num_positive;
   sum->num_negative += block.num_negative;
@@ -121,7 +122,8 @@ void Add(const Block& block, Block* sum) {
   const double total = static_cast<double>(sum->num_finite + block.num_finite);
   const double share = static_cast<double>(block.num_finite) / total;
   const double delta = block.mean - sum->mean;
-  // In this order, the first elements add 0 here also if the square of delta overflows.
+  // For the first elements, this order of multiplication adds 0 even if the square of delta
+  // overflows.
   sum->squares += block.squares + delta * share * static_cast<double>(sum->num_finite) * delta;
   sum->mean += delta * share;
   sum->num_finite += block.num_finite;
@@ -129,9 +131,9 @@ void Add(const Block& block, Block* sum) {
   sum->max = std::max(sum->max, block.max);
 }
 
-// Any values, one after the other.
-Block SummarizeSpecial(const double* values, int64_t count) {
-  Block block;
+// Handles any values, one after the other.
+BlockStats SummarizeSpecial(const double* values, int64_t count) {
+  BlockStats block;
   for (int64_t i = 0; i < count; ++i) {
     const double value = values[i];
     if (std::isnan(value)) {
@@ -142,7 +144,7 @@ Block SummarizeSpecial(const double* values, int64_t count) {
       ++block.num_finite;
       block.min = std::min(block.min, value);
       block.max = std::max(block.max, value);
-      // Welford's update: no sum grows with the number of elements, and none cancels.
+      // Welford's update: sums do not grow with the number of elements and do not cancel.
       const double delta = value - block.mean;
       block.mean += delta / static_cast<double>(block.num_finite);
       block.squares += delta * (value - block.mean);
@@ -151,9 +153,9 @@ Block SummarizeSpecial(const double* values, int64_t count) {
   return block;
 }
 
-// Up to kChunk values. Sums of finite ones, which do not overflow, are in lanes that the compiler
-// vectorizes.
-Block SummarizeChunk(const double* values, int64_t count) {
+// Handles up to kChunk values. Sums of values of at most kLarge cannot overflow; they are in lanes
+// that the compiler vectorizes.
+BlockStats SummarizeChunk(const double* values, int64_t count) {
   constexpr double kLarge = 1e150;
   constexpr int64_t kLanes = 8;
   int64_t special = 0;
@@ -178,7 +180,7 @@ Block SummarizeChunk(const double* values, int64_t count) {
     mins[0] = std::min(mins[0], values[i]);
     maxs[0] = std::max(maxs[0], values[i]);
   }
-  Block block;
+  BlockStats block;
   block.num_finite = count;
   double sum = 0;
   for (int64_t k = 0; k < kLanes; ++k) {
@@ -203,7 +205,8 @@ Block SummarizeChunk(const double* values, int64_t count) {
 
 // Calls fn(values, count) for the elements of a block, a chunk at a time.
 template <typename Fn>
-void ForEachChunk(const char* data, const Reader& read, int64_t begin, int64_t end, const Fn& fn) {
+void ForEachChunk(const char* data, const ElementReader& read, int64_t begin, int64_t end,
+                  const Fn& fn) {
   double values[kChunk];
   for (int64_t i = begin; i < end; i += kChunk) {
     const int64_t count = std::min(kChunk, end - i);
@@ -224,10 +227,11 @@ void ForEachBlock(int64_t size, const ForEachIndex& for_each, const Fn& fn) {
 // Counts the finite values of a chunk in their bins.
 void CountBins(const double* values, int64_t count, const TensorStats& stats,
                std::vector<int64_t>* counts) {
-  // Halves, since the difference of two doubles may overflow.
+  // Uses halves, because the difference of two doubles may overflow.
   const double low = stats.min / 2;
   const double range = stats.max / 2 - low;
-  // Values that are not finite, and all values if there is no range, have a bin of their own.
+  // Values that are not finite go into an additional last bin. If min equals max, all finite values
+  // go into the first bin.
   int bins[kChunk];
   for (int64_t i = 0; i < count; ++i) {
     const double part = (values[i] / 2 - low) / range * kHistogramBins;
@@ -251,18 +255,18 @@ ForEachIndex OnAllCores() {
 
 TensorStats ComputeTensorStats(const Tensor& tensor, const ForEachIndex& for_each) {
   TensorStats stats;
-  const Reader read = ReaderOf(tensor.dtype());
+  const ElementReader read = ReaderOf(tensor.dtype());
   const int64_t size = read.has_numbers() ? tensor.NumElements() : 0;
   const char* const data = size == 0 ? nullptr : tensor.tensor_data().data();
   const int64_t num_blocks = (size + kBlockSize - 1) / kBlockSize;
-  std::vector<Block> blocks(num_blocks);
+  std::vector<BlockStats> blocks(num_blocks);
   ForEachBlock(size, for_each, [&](int64_t block, int64_t begin, int64_t end) {
     ForEachChunk(data, read, begin, end, [&](const double* values, int64_t count) {
       Add(SummarizeChunk(values, count), &blocks[block]);
     });
   });
-  Block sum;
-  for (const Block& block : blocks) Add(block, &sum);
+  BlockStats sum;
+  for (const BlockStats& block : blocks) Add(block, &sum);
   stats.num_nan = sum.num_nan;
   stats.num_positive_infinity = sum.num_positive;
   stats.num_negative_infinity = sum.num_negative;
@@ -275,7 +279,8 @@ TensorStats ComputeTensorStats(const Tensor& tensor, const ForEachIndex& for_eac
   stats.max = sum.max;
   stats.mean = sum.mean;
   stats.stddev = std::sqrt(sum.squares / static_cast<double>(sum.num_finite));
-  // With one more, for what is not finite. A loop of a run that ends may leave out blocks.
+  // The additional bin is for values that are not finite. Initialized to 0, because a loop of a
+  // stopped run may skip blocks.
   std::vector<std::vector<int64_t>> counts(num_blocks, std::vector<int64_t>(kHistogramBins + 1));
   ForEachBlock(size, for_each, [&](int64_t block, int64_t begin, int64_t end) {
     ForEachChunk(data, read, begin, end, [&](const double* values, int64_t count) {
@@ -290,7 +295,7 @@ TensorStats ComputeTensorStats(const Tensor& tensor, const ForEachIndex& for_eac
 }
 
 std::vector<double> MakeTensorCurve(const Tensor& tensor, const ForEachIndex& for_each) {
-  const Reader read = ReaderOf(tensor.dtype());
+  const ElementReader read = ReaderOf(tensor.dtype());
   const int64_t size = tensor.NumElements();
   const auto dims = tensor.shape().dim_sizes();
   if (!read.has_numbers() || size < 2 || std::find(dims.begin(), dims.end(), size) == dims.end()) {
@@ -310,7 +315,7 @@ std::vector<double> MakeTensorCurve(const Tensor& tensor, const ForEachIndex& fo
   constexpr int64_t kParts = kMaxCurve / 2;
   curve.resize(kMaxCurve);
   for_each(kParts, [&](int64_t part) {
-    // The first parts have the elements that are left over.
+    // The first parts get the remaining elements.
     const int64_t begin = part * (size / kParts) + std::min(part, size % kParts);
     const int64_t end = begin + size / kParts + (part < size % kParts ? 1 : 0);
     int64_t low = begin;
@@ -330,7 +335,7 @@ std::vector<double> MakeTensorCurve(const Tensor& tensor, const ForEachIndex& fo
 TensorPicture MakeTensorPicture(const Tensor& tensor, const TensorStats& stats) {
   constexpr int64_t kMaxSize = 48;
   TensorPicture picture;
-  const Reader read = ReaderOf(tensor.dtype());
+  const ElementReader read = ReaderOf(tensor.dtype());
   if (!read.has_numbers() || tensor.dims() == 0 || tensor.NumElements() == 0) return picture;
   const int dims = tensor.dims();
   const int64_t last = tensor.dim_size(dims - 1);

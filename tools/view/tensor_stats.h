@@ -18,13 +18,13 @@ struct TensorStats {
   int64_t num_positive_infinity = 0;
   int64_t num_negative_infinity = 0;
   int64_t num_finite = 0;
-  // Statistics of the finite elements. stddev is that of the population.
+  // Statistics of the finite elements. stddev is the population standard deviation.
   double min = 0;
   double max = 0;
   double mean = 0;
   double stddev = 0;
-  // Numbers of finite elements in kHistogramBins equal steps from min to max. If min equals max,
-  // all are in the first.
+  // The numbers of finite elements in kHistogramBins equal steps from min to max. If min equals
+  // max, all elements are in the first bin.
   std::vector<int64_t> histogram;
 };
 
@@ -34,12 +34,12 @@ inline constexpr int kHistogramBins = 32;
 using ForEachIndex = std::function<void(int64_t count, const std::function<void(int64_t)>& fn)>;
 ForEachIndex OnAllCores();
 
-// The bits of the result do not depend on the number of threads. A tensor of a type without
-// numbers, such as string, has no elements.
+// Computes the statistics of a tensor. The bits of the result do not depend on the number of
+// threads. A tensor of a type without numbers, such as string, counts as empty.
 TensorStats ComputeTensorStats(const Tensor& tensor, const ForEachIndex& for_each = OnAllCores());
 
-// A small picture of a tensor: rows of columns of pixels, with 1, 3 or 4 channels. Levels are from
-// 0 for min to 255 for max, and -1 for elements that are not finite.
+// A small picture of a tensor: rows and columns of pixels, with 1, 3 or 4 channels. Levels are from
+// 0 for min to 255 for max, 128 if min equals max, and -1 for elements that are not finite.
 struct TensorPicture {
   int rows = 0;
   int columns = 0;
@@ -48,13 +48,14 @@ struct TensorPicture {
 };
 
 // Returns the first image of a tensor [batch, height, width, channels] with 1, 3 or 4 channels, the
-// first matrix of one of two or more dimensions, or the row of a vector. Of what has more than 48
-// rows or columns, takes that many in equal steps. Empty for scalars and empty tensors.
+// first matrix of another tensor of rank 2 or more, or a vector as a row. If there are more than 48
+// rows or columns, takes 48 in equal steps. Empty for scalars and empty tensors.
 TensorPicture MakeTensorPicture(const Tensor& tensor, const TensorStats& stats);
 
-// Returns the elements of a vector of two or more elements, which may have more dimensions of size
-// 1. Of more than kMaxCurve, returns the smallest and the largest of each of kMaxCurve / 2 equal
-// parts, in their order. NaN stands for all that is not finite. Empty for other tensors.
+// Returns the elements of a vector of two or more elements; further dimensions of size 1 are
+// allowed. If there are more than kMaxCurve elements, returns the smallest and the largest element
+// of each of kMaxCurve / 2 equal parts, in their order. NaN stands for values that are not finite.
+// Empty for other tensors.
 std::vector<double> MakeTensorCurve(const Tensor& tensor,
                                     const ForEachIndex& for_each = OnAllCores());
 

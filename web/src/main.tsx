@@ -1,4 +1,4 @@
-// The page, and the worker: both are this script.
+// The page and the worker. Both run this script.
 import { render } from 'preact';
 import { visible } from './data/text.ts';
 import { App } from './ui/app.ts';
@@ -16,7 +16,8 @@ import { Client, serve } from './worker/channel.ts';
 import { kMatcherName, Matcher, serveMatcher } from './worker/matcher.ts';
 import { Service } from './worker/service.ts';
 
-// What the data of a page begin with that asks its server for them, and where it keeps its key.
+// A data block with this prefix tells the page to request its data from the server. kKeyName is the
+// storage entry of the page's key.
 const kServer = 'server:';
 const kKeyName = 'gradflow-key';
 
@@ -24,8 +25,8 @@ function element<T extends HTMLElement>(id: string): T {
   return document.getElementById(id) as T;
 }
 
-// Returns a worker that runs the script of this page: no other script has the hash that the policy
-// of the page allows.
+// Returns a worker that runs the script of this page. The page's policy allows no script with
+// another hash.
 function makeWorker(script: string, name = ''): Worker {
   const url = URL.createObjectURL(new Blob([script], { type: 'text/javascript' }));
   const worker = new Worker(url, { name });
@@ -70,7 +71,7 @@ class DomPage implements Page {
   }
 }
 
-// Copies and pastes blocks as text, where no text is selected and no field has the focus.
+// Copies and pastes blocks as text if no text is selected and no field has the focus.
 function listenToClipboard(app: App): void {
   const isText = (event: Event): boolean => app.edit === null || app.edit.dialog !== null ||
     /^(INPUT|SELECT|TEXTAREA)$/.test((event.target as HTMLElement).tagName ?? '') ||
@@ -99,7 +100,7 @@ function start(script: string): void {
   const canvas = element<HTMLCanvasElement>('canvas');
   const client = new Client(makeWorker(script));
   const matcher = new Matcher(() => makeWorker(script, kMatcherName), (port) => {
-    // A search that waits for the names is stopped with its worker.
+    // If the names cannot be sent, the search ends with its worker.
     client.transfer([port], 'matchedNames', port).catch((error: Error) => app.say(error.message));
   });
   const app = new App(client, matcher, canvas);
@@ -149,12 +150,12 @@ function start(script: string): void {
       }
       return;
     }
-    // Buttons and panels keep the keys that they use. Letters are commands of the picture alone:
-    // elsewhere, a word that somebody speaks would be many commands.
+    // Buttons and panels keep the keys that they use. Letters are commands only in the picture:
+    // with speech input, every word would trigger commands elsewhere.
     const isElsewhere = target.id !== 'tree' && target !== document.body;
     if (isElsewhere && /^(Enter|Arrow\w+|Page\w+|Home|End)$/.test(event.key)) return;
     if (event.key.length === 1 && target.id !== 'tree') return;
-    // A dialog takes the keys.
+    // An open dialog receives the keys.
     if (app.edit !== null && app.edit.dialog !== null) return;
     const command = findCommand(app, event.key);
     if (command === undefined) return;
@@ -162,7 +163,7 @@ function start(script: string): void {
     runCommand(command, app, page);
   });
   listenToClipboard(app);
-  // The browser asks whether to leave.
+  // Lets the browser ask before the page is left with unsaved changes.
   window.addEventListener('beforeunload', (event) => {
     if (app.edit?.isUnsaved === true) event.preventDefault();
   });
@@ -180,8 +181,8 @@ function start(script: string): void {
   });
 }
 
-// Returns the data of the page, which a page of a server asks for with its key. Scripts of other
-// origins do not see the storage, those of other ports of the host included.
+// Returns the data of the page. A page from a server requests the data with its key. Other origins,
+// including other ports of the host, cannot read the key from storage.
 async function readData(): Promise<string> {
   const data = (element('data').textContent ?? '').trim();
   if (!data.startsWith(kServer)) return data;
@@ -190,10 +191,10 @@ async function readData(): Promise<string> {
     if (key !== '') localStorage.setItem(kKeyName, key);
     else key = localStorage.getItem(kKeyName) ?? '';
   } catch {
-    // Without storage the page cannot be loaded again.
+    // Without storage, the page cannot be reloaded.
   }
   setKey(key);
-  // The token is used.
+  // The token in the address has been used.
   if (location.search !== '') history.replaceState(null, '', `/${location.hash}`);
   return pageText();
 }

@@ -1,5 +1,5 @@
-// Runs the tests in test/unit, or those in test/browser with --browser. Arguments are parts of names
-// of files. The times of speed.test.ts are measured only if it is asked for.
+// Runs the tests in test/unit, or the tests in test/browser with --browser. Arguments select files
+// by parts of their names. speed.test.ts only runs if it is selected.
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ const only = process.argv.slice(2).filter((argument) => !argument.startsWith('--
 const tests = readdirSync(join(root, 'test', folder)).filter((name) => name.endsWith('.test.ts'))
   .filter((name) => only.length === 0 ? !name.startsWith('speed')
     : only.some((part) => name.includes(part)));
-// Where node finds web/node_modules.
+// A folder where node finds web/node_modules.
 const out = mkdtempSync(join(root, 'node_modules/.test-'));
 try {
   await build({
@@ -21,7 +21,7 @@ try {
     bundle: true,
     platform: 'node',
     format: 'esm',
-    // Loaded from web/node_modules.
+    // Loaded from web/node_modules at run time.
     external: ['playwright-core'],
     target: 'node18',
     logLevel: 'warning',

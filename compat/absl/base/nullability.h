@@ -1,4 +1,5 @@
-// Abseil's nullability.h if the system has it, otherwise its names without effect.
+// Abseil's nullability.h if the system has it, otherwise definitions of its names that have no
+// effect.
 #ifndef GRADFLOW_COMPAT_ABSL_BASE_NULLABILITY_H_
 #define GRADFLOW_COMPAT_ABSL_BASE_NULLABILITY_H_
 

@@ -1,4 +1,4 @@
-// Benchmarks of TensorFlow 1.x.
+// Tests of benchmarks of TensorFlow 1.x.
 #include <gmock/gmock.h>
 
 #include <algorithm>

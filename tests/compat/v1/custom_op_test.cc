@@ -1,5 +1,5 @@
-// A custom op as in TensorFlow's guide, with the names of 1.15: definition, shape function, kernel,
-// and use in a graph.
+// A custom op like in TensorFlow's guide, with the names of 1.15: definition, shape function,
+// kernel, and use in a graph.
 #include "tensorflow/cc/client/client_session.h"
 #include "tensorflow/cc/ops/standard_ops.h"
 #include "tensorflow/core/framework/op.h"
@@ -11,7 +11,7 @@
 #include "tensorflow/core/lib/core/status_test_util.h"
 #include "tensorflow/core/platform/test.h"
 
-using namespace tensorflow;  // NOLINT(build/namespaces): as such programs have it
+using namespace tensorflow;  // NOLINT(build/namespaces): like in programs for 1.x
 
 REGISTER_OP("CompatKeepOne")
     .Attr("T: {float, int32}")
@@ -68,7 +68,7 @@ REGISTER_KERNEL(int32);
 
 namespace {
 
-// The wrapper class that TensorFlow's build generates.
+// A wrapper class like the ones that TensorFlow's build generates.
 class KeepOne {
  public:
   KeepOne(const Scope& scope, Input to_zero, int64 preserve_index) {

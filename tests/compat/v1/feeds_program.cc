@@ -1,4 +1,4 @@
-// Feeds and fetches as in TensorFlow's guide, and an op with several fetched outputs.
+// Feeds and fetches like in TensorFlow's guide, and an op with several fetched outputs.
 #include <iostream>
 #include <vector>
 
@@ -35,7 +35,7 @@ Status AddThree() {
       return errors::Internal("element ", i, " of ", outputs[0].DebugString());
     }
   }
-  // A placeholder that is not fed is an error. Uses old and current names of accessors.
+  // A placeholder that is not fed is an error. Uses old and current accessor names.
   const Status unfed = session.Run({c}, &outputs);
   if (unfed.code() != error::INVALID_ARGUMENT) return errors::Internal(unfed.ToString());
   if (unfed.error_message().find("fed") == string::npos) {

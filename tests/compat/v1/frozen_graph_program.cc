@@ -1,4 +1,4 @@
-// Loads a frozen graph from a file and runs it by node names, like image classifiers. With the
+// Loads a frozen graph from a file and runs it by node names, like image classifiers do. Uses the
 // names of TensorFlow 1.15.
 #include <memory>
 #include <string>

@@ -1,4 +1,4 @@
-// SparseTensor as programs of TensorFlow 1.x use it: constructors, and results without a status.
+// Tests of SparseTensor in the style of TensorFlow 1.x: constructors, and results without a status.
 #include "tensorflow/core/util/sparse/sparse_tensor.h"
 
 #include <vector>

@@ -1,4 +1,5 @@
-// Status of TensorFlow 1.x, errors and their macros with old and current names, LOG and CHECK.
+// Tests of Status in TensorFlow 1.x, errors and their macros with old and current names, LOG and
+// CHECK.
 #include "tensorflow/core/lib/core/status.h"
 
 #include <functional>
@@ -169,7 +170,7 @@ TEST(StringPieceTest, IsAViewWithToString) {
   EXPECT_TRUE(piece.ends_with("piece") && !piece.ends_with("a "));
   EXPECT_TRUE(piece.contains(" p") && !piece.contains("pp"));
 
-  // The functions of str_util and of files take and fill pieces.
+  // The functions of str_util and of files accept and fill StringPieces.
   StringPiece rest = piece;
   EXPECT_TRUE(str_util::ConsumePrefix(&rest, "a "));
   EXPECT_EQ(rest.ToString(), "piece");
@@ -186,7 +187,7 @@ TEST(StringPieceTest, IsAViewWithToString) {
   EXPECT_EQ(counts["pie"], 1);
 }
 
-TEST(MacrosTest, ArraySize) {
+TEST(MacrosTest, ArraySizeCountsElements) {
   const int values[] = {1, 2, 3};
   EXPECT_EQ(TF_ARRAYSIZE(values), 3u);
   EXPECT_EQ(kint32max, 2147483647);

@@ -3,14 +3,28 @@
 #include "tests/data/golden/toy_ops.h"
 
 #include "gradflow/graph/node_builder.h"
+#include "gradflow/proto/attr_value.pb.h"
 
 namespace gradflow {
 namespace ops {
 
+ToyCall::ToyCall(const ::gradflow::Scope& scope,
+                 const ::gradflow::Input& x,
+                 const ::gradflow::NameAttrList& f,
+                 ::absl::Span<const ::gradflow::NameAttrList> others) {
+  ::gradflow::OpBuilder recorder(scope, "ToyCall");
+  recorder.Input(x);
+  recorder.Attr("f", f);
+  recorder.Attr("others", others);
+  operation = recorder.Finish();
+  if (operation.node() == nullptr) return;
+  this->y = ::gradflow::Output(operation, 0);
+}
+
 ToyJoin::ToyJoin(const ::gradflow::Scope& scope,
                  const ::gradflow::Input& axis,
                  const ::gradflow::InputList& values) {
-  ::gradflow::OpRecorder recorder(scope, "ToyJoin");
+  ::gradflow::OpBuilder recorder(scope, "ToyJoin");
   recorder.Input(axis);
   recorder.Input(values);
   operation = recorder.Finish();
@@ -19,7 +33,7 @@ ToyJoin::ToyJoin(const ::gradflow::Scope& scope,
 }
 
 ToyList::ToyList(const ::gradflow::Scope& scope, const ::gradflow::InputList& inputs) {
-  ::gradflow::OpRecorder recorder(scope, "ToyList");
+  ::gradflow::OpBuilder recorder(scope, "ToyList");
   recorder.Input(inputs);
   operation = recorder.Finish();
   if (operation.node() == nullptr) return;
@@ -33,7 +47,7 @@ ToyOptions::ToyOptions(const ::gradflow::Scope& scope, const ::gradflow::Input& 
 ToyOptions::ToyOptions(const ::gradflow::Scope& scope,
                        const ::gradflow::Input& default_,
                        const ToyOptions::Attrs& attrs) {
-  ::gradflow::OpRecorder recorder(scope, "ToyOptions");
+  ::gradflow::OpBuilder recorder(scope, "ToyOptions");
   recorder.Input(default_);
   recorder.Attr("s", attrs.s_);
   recorder.Attr("num_bits", attrs.num_bits_);
@@ -60,7 +74,7 @@ ToyOptions::ToyOptions(const ::gradflow::Scope& scope,
 }
 
 ToySink::ToySink(const ::gradflow::Scope& scope, const ::gradflow::Input& x) {
-  ::gradflow::OpRecorder recorder(scope, "ToySink");
+  ::gradflow::OpBuilder recorder(scope, "ToySink");
   recorder.Input(x);
   operation = recorder.Finish();
 }
@@ -75,7 +89,7 @@ ToySource::ToySource(const ::gradflow::Scope& scope,
                      const ::gradflow::Tensor& t,
                      ::absl::Span<const ::absl::string_view> ls,
                      ::absl::Span<const int> li) {
-  ::gradflow::OpRecorder recorder(scope, "ToySource");
+  ::gradflow::OpBuilder recorder(scope, "ToySource");
   recorder.Attr("dtype", dtype);
   recorder.Attr("s", s);
   recorder.Attr("i", i);
@@ -91,7 +105,7 @@ ToySource::ToySource(const ::gradflow::Scope& scope,
 }
 
 ToySplit::ToySplit(const ::gradflow::Scope& scope, const ::gradflow::Input& value, int64_t num) {
-  ::gradflow::OpRecorder recorder(scope, "ToySplit");
+  ::gradflow::OpBuilder recorder(scope, "ToySplit");
   recorder.Input(value);
   recorder.Attr("num", num);
   operation = recorder.Finish();

@@ -19,7 +19,34 @@
 
 #pragma GCC visibility push(default)
 namespace gradflow {
+class NameAttrList;
+
 namespace ops {
+
+// Calls.
+//
+// Arguments:
+// * scope: The scope that the node is added to.
+// * x: In.
+// * f: One function.
+// * others: More.
+//
+// Members:
+// * y: Out.
+// * operation: The node.
+class ToyCall {
+ public:
+  ToyCall(const ::gradflow::Scope& scope,
+          const ::gradflow::Input& x,
+          const ::gradflow::NameAttrList& f,
+          ::absl::Span<const ::gradflow::NameAttrList> others);
+  operator ::gradflow::Output() const { return y; }
+  operator ::gradflow::Input() const { return y; }
+  ::gradflow::Node* node() const { return y.node(); }
+
+  ::gradflow::Operation operation;
+  ::gradflow::Output y;
+};
 
 // Joins tensors along `axis`.
 //

@@ -19,7 +19,7 @@ def calls(add):
     add("Qr", [f32([1, 2])])
     for array, rtol in [(f32, 1e-5), (f64, 1e-12)]:
         near = dict(atol=rtol, rtol=rtol)
-        # Triangular, so that the order of the eigenvalues is that of the diagonal.
+        # A triangular matrix: the eigenvalues are on the diagonal, in this order.
         x = array([[1, 2, 3], [0, 4, 5], [0, 0, 6]])
         out = tf.complex64 if array is f32 else tf.complex128
         add("Eig", [x], compute_v=False, Tout=out, unset=[1], **near)

@@ -11,7 +11,7 @@ def calls(add):
     for source in [f16, bf16, f32, f64, i8, u8, i16, u16, i32, u32, i64, u64, boolean, c64, c128]:
         for target in types:
             add("Cast", [source(SMALL)], DstT=target)
-    # What does not fit. The result for uint32 depends on the position in TensorFlow.
+    # Values that do not fit. TensorFlow's result for uint32 depends on the position.
     wide = [3e9, -3e9, 1e20, -1e20, NAN, INF, -INF, 300.7, -1.5, 2147483648.0, 2147483904.0]
     signed = [tf.int8, tf.uint8, tf.int16, tf.uint16, tf.int32, tf.int64]
     for source in [f32, f64, c64, c128]:

@@ -17,7 +17,7 @@ const DataType kBitcastTypes[] = {DT_BFLOAT16, DT_HALF,   DT_FLOAT,     DT_DOUBL
                                   DT_INT8,     DT_INT16,  DT_COMPLEX64, DT_COMPLEX128, DT_QINT8,
                                   DT_QUINT8,   DT_QINT16, DT_QUINT16,   DT_QINT32};
 
-TEST(Bitcast, EveryTypeToEveryOther) {
+TEST(Bitcast, CastsEveryTypeToEveryOther) {
   for (const DataType from : kBitcastTypes) {
     for (const DataType to : kBitcastTypes) {
       SCOPED_TRACE(DataTypeString(from) + " to " + DataTypeString(to));
@@ -43,7 +43,7 @@ TEST(Bitcast, CopiesElementsThatAreNotAligned) {
   EXPECT_THAT(Bitcast(whole, DT_INT32).RunOne(), ::testing::Not(TensorEq(y)));
 }
 
-TEST(Bitcast, OfScalarsAndEmptyTensors) {
+TEST(Bitcast, TakesScalarsAndEmptyTensors) {
   EXPECT_THAT(Bitcast(AsScalar<float>(1), DT_INT32).RunOne(),
               TensorEq(AsScalar<int32_t>(0x3f800000)));
   EXPECT_THAT(Bitcast(AsScalar<float>(1), DT_UINT16).RunOne(),

@@ -16,7 +16,7 @@ TEST(ConcatV2, JoinsAlongEveryAxisInEveryType) {
     for (int axis = -3; axis < 3; ++axis) {
       SCOPED_TRACE(axis);
       const int d = axis < 0 ? axis + 3 : axis;
-      // Parts of sizes 1, 0 and 3 of a tensor of size 4 along the axis.
+      // The parts have sizes 1, 0 and 3 along the axis.
       TensorShape shape({2, 3, 5});
       shape.set_dim(d, 4);
       const Tensor whole = DistinctTensor(dtype, shape);
@@ -119,7 +119,7 @@ TEST(ConcatV2, InfersKnownDimensions) {
               StatusIs(kInvalidArgument, HasSubstr("expected rank 2")));
 }
 
-// Of more than 4 MiB, of rows of whole cache lines.
+// More than 4 MiB, with rows of whole cache lines.
 TEST(ConcatV2, ConcatenatesAndSplitsTensorsLargerThanACache) {
   const Tensor a = Iota<int32_t>({1 << 14, 64});
   const Tensor b = Iota<int32_t>({1 << 14, 32}, 1 << 20);
@@ -143,7 +143,7 @@ TEST(ConcatV2, ConcatenatesAndSplitsTensorsLargerThanACache) {
   EXPECT_THAT(parts[1], TensorEq(b));
 }
 
-// TensorFlow's kernel does so, but not its shape function.
+// TensorFlow's kernel accepts such an axis, but its shape function does not.
 TEST(ConcatV2, TakesAVectorOfOneElementAsAxis) {
   const Tensor x = AsTensor<float>({1, 2}, {1, 2});
   const Tensor axis = AsTensor<int32_t>({0});
@@ -229,7 +229,7 @@ TEST(ConcatOffset, RejectsBadArguments) {
       StatusIs(kInvalidArgument, "the sizes along concat_dim 0 add up to more than fits in int32"));
 }
 
-// The products of their dimensions overflow.
+// The products of the dimensions overflow.
 TEST(ConcatV2, MovesTensorsWithoutElements) {
   constexpr int64_t kHuge = int64_t{1} << 60;
   const auto empty = [](const TensorShape& shape) { return Tensor(DT_INT32, shape); };

@@ -30,7 +30,7 @@ OpTester VolumePatches(const Tensor& volumes, const Window& w, const char* paddi
       .Attr("padding", padding);
 }
 
-// Returns the patches of images, by the definition of each element.
+// Computes the patches element by element.
 Tensor PatchesReference(const Tensor& images, const Window& w, bool same) {
   const int rank = images.dims();
   TensorShape shape = images.shape();
@@ -97,7 +97,7 @@ TEST(ExtractPatches, AgreesWithTheDefinition) {
   }
 }
 
-// Values of TensorFlow 2.21.
+// The expected values are results of TensorFlow 2.21.
 TEST(ExtractPatches, HasTheValuesOfTensorFlow) {
   const Tensor images = Iota<int32_t>({1, 5, 5, 1}, 1);
   EXPECT_THAT(
@@ -149,7 +149,7 @@ TEST(ExtractPatches, TakesEmptyTensorsAndRejectsBadArguments) {
               ShapeIs("[?,4,?,8]"));
 }
 
-TEST(ExtractPatches, TakesImagesOfAnyHeight) {
+TEST(ExtractPatches, AcceptsImagesOfAnyHeight) {
   constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
   constexpr int64_t kSize = (int64_t{1} << 31) - 1;
   EXPECT_THAT(OpTester("ExtractImagePatches")

@@ -45,7 +45,7 @@ TEST(Fill, RejectsBadArguments) {
   }
 }
 
-// TensorFlow's kernel does so, but not its shape function.
+// TensorFlow's kernel accepts these shapes, but its shape function does not.
 TEST(Fill, TakesOneDimensionAndAVectorOfOneElement) {
   const auto filled =
       OpTester("Fill").Attr("T", DT_FLOAT).RunOn({AsScalar<int32_t>(2), AsTensor<float>({7})});
@@ -53,7 +53,7 @@ TEST(Fill, TakesOneDimensionAndAVectorOfOneElement) {
   EXPECT_THAT((*filled)[0], TensorEq(AsTensor<float>({7, 7})));
 }
 
-TEST(Fill, ReportsThatMemoryIsShort) {
+TEST(Fill, ReportsMemoryShortage) {
   EXPECT_THAT(OpTester("Fill")
                   .Input(AsTensor<int64_t>({int64_t{1} << 59}))
                   .Input(AsScalar<double>(1))
@@ -104,7 +104,7 @@ TEST(OnesLike, RejectsStrings) {
               StatusIs(kInvalidArgument, HasSubstr("string")));
 }
 
-TEST(Empty, IsZero) {
+TEST(Empty, ReturnsZeros) {
   for (const DataType dtype : TensorTypes()) {
     SCOPED_TRACE(DataTypeString(dtype));
     for (const bool init : {false, true}) {

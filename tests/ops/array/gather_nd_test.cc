@@ -94,7 +94,7 @@ TEST(GatherNd, RejectsBadShapes) {
               ShapeIs("[?,3,?,4]"));
 }
 
-// Returns the result of applying f to `tensor` for each element of the updates.
+// Returns `tensor` after applying f to each element of the updates.
 Tensor ScatterReference(const Tensor& tensor, const std::vector<int64_t>& rows,
                         const Tensor& updates, absl::FunctionRef<double(double, double)> f) {
   const DataType dtype = tensor.dtype();
@@ -131,13 +131,13 @@ TEST(TensorScatter, AppliesUpdatesInOrderInEveryNumberType) {
   const auto test = [&](auto tag) {
     const DataType dtype = DataTypeToEnum<typename decltype(tag)::type>::value;
     SCOPED_TRACE(DataTypeString(dtype));
-    // Integers, so that 16-bit floats are exact; large enough that differences are not negative.
+    // Integers are exact as 16-bit floats. They are large enough for nonnegative differences.
     const auto whole = [](const Tensor& t) {
       return UnaryReference(t, [](double x) { return std::floor(x); });
     };
     const Tensor tensor = whole(RandomTensor(dtype, {4, 3}, 60, 90));
     const Tensor updates = whole(RandomTensor(dtype, {5, 3}, 0, 12, 7));
-    // For minima and maxima, as large as the elements of the tensor.
+    // Updates for minima and maxima have the magnitude of the tensor's elements.
     const Tensor bounds = whole(RandomTensor(dtype, {5, 3}, 60, 90, 8));
     for (const auto& op : ops) {
       SCOPED_TRACE(op.op);
@@ -172,7 +172,7 @@ TEST(TensorScatter, UpdatesEveryType) {
   }
 }
 
-// Values of TensorFlow 2.21.
+// The expected values are results of TensorFlow 2.21.
 TEST(TensorScatter, HasTheValuesOfTensorFlow) {
   EXPECT_THAT(ScatterNd(AsTensor<int32_t>({0, 2, 0}, {3, 1}), AsTensor<tstring>({"a", "b", "c"}),
                         AsTensor<int32_t>({3}))
@@ -275,7 +275,7 @@ TEST(InplaceOps, ApplyUpdatesInOrder) {
         .Input<int32_t>({3, -1})
         .Input<float>({10, 20, 1, 2}, {2, 2});
   };
-  // Rows count modulo 2, as in TensorFlow.
+  // Row indices are taken modulo 2, like in TensorFlow.
   EXPECT_THAT(inplace("InplaceUpdate").RunOne(), TensorEq(AsTensor<float>({1, 2, 1, 2}, {2, 2})));
   EXPECT_THAT(inplace("InplaceAdd").RunOne(), TensorEq(AsTensor<float>({1, 2, 14, 26}, {2, 2})));
   EXPECT_THAT(inplace("InplaceSub").RunOne(), TensorEq(AsTensor<float>({1, 2, -8, -18}, {2, 2})));
@@ -306,15 +306,15 @@ TEST(InplaceOps, RejectBadShapes) {
   });
 }
 
-// Tuples without indices take no memory, and may be any number.
-TEST(GatherNd, TakesAnyNumberOfNothing) {
+// Empty index tuples take no memory, so there may be any number of them.
+TEST(GatherNd, AcceptsAnyNumberOfEmptyTuples) {
   constexpr int64_t kHuge = int64_t{1} << 62;
   const Tensor nothing(DT_FLOAT, {0});
   for (const TensorShape& indices : {TensorShape{kHuge, 0}, TensorShape{kHuge, 5, 0}}) {
     SCOPED_TRACE(indices.DebugString());
     const Tensor no_indices(DT_INT32, indices);
     const Tensor no_updates(DT_FLOAT, indices);
-    // Without shape inference, which takes [2^62,5,?] for too large.
+    // Skips shape inference, which rejects [2^62,5,?] as too large.
     const auto output = [](OpTester tester) {
       const auto outputs = tester.RunOnThreads(1);
       GRADFLOW_EXPECT_OK(outputs.status());

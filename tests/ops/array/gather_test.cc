@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "gradflow/core/parallel.h"
-#include "gradflow/core/run_stop.h"
+#include "gradflow/core/stop_token.h"
 #include "gradflow/testing/kernel_test.h"
 #include "tests/ops/common/small_blocks.h"
 #include "tests/testing/constants.h"
@@ -82,7 +82,7 @@ TEST(GatherV2, PicksFromLargeAndEmptyTensors) {
               TensorEq(Tensor(DT_FLOAT, {1, 0})));
 }
 
-// The output has more than 4 MiB, of rows of whole cache lines.
+// The output has more than 4 MiB, in rows of whole cache lines.
 TEST(GatherV2, PicksTensorsLargerThanACache) {
   const Tensor params = Iota<int32_t>({1 << 14, 80});
   std::vector<int32_t> picks;
@@ -100,7 +100,7 @@ TEST(GatherV2, PicksTensorsLargerThanACache) {
 TEST(GatherV2, PicksManyElements) {
   for (const DataType dtype : {DT_INT8, DT_FLOAT, DT_DOUBLE, DT_STRING}) {
     const int64_t size = dtype == DT_INT8 ? 100 : 70000;
-    // More than 4 MiB of floats, which are written past the caches.
+    // More than 4 MiB of floats, which are written with non-temporal stores.
     const int64_t count = dtype == DT_STRING ? 3000 : (1 << 20) + 77;
     const Tensor params = DistinctTensor(dtype, {size});
     std::vector<int32_t> picks;
@@ -138,7 +138,7 @@ TEST(GatherV2, NamesTheFirstOfManyIndicesOutOfRange) {
               StatusIs(kInvalidArgument, "indices[170,122] = -7 is not in [0, 3)"));
 }
 
-// Parts of many indices are checked together.
+// Indices are checked in parts.
 TEST(GatherV2, FindsAnIndexOutOfRangeAnywhere) {
   const auto expect_found = [](auto bad, int64_t limit) {
     using Index = decltype(bad);
@@ -164,8 +164,8 @@ TEST(GatherV2, FindsAnIndexOutOfRangeAnywhere) {
   expect_found(int64_t{1}, 1);
 }
 
-// Returns a node with 2^36 indices, of which only the first few have memory. A copy as int64 would
-// take 512 GB.
+// Returns a node with 2^36 indices. Only the first few indices have memory, so a copy of all
+// indices as int64 would fail.
 OpTester WithoutIndices() {
   return OpTester("GatherV2")
       .Attr("Tparams", DT_FLOAT)
@@ -178,13 +178,13 @@ std::vector<Tensor> InputsWithoutIndices(int16_t first) {
   return {Tensor(DT_FLOAT, {1, 0}), indices, AsScalar<int32_t>(0)};
 }
 
-TEST(GatherV2, ReadsIndicesWhereTheyAre) {
+TEST(GatherV2, ReadsIndicesWithoutACopy) {
   EXPECT_THAT(WithoutIndices().RunOn(InputsWithoutIndices(5)),
               StatusIs(kInvalidArgument, "indices[0] = 5 is not in [0, 1)"));
 }
 
-TEST(GatherV2, DoesNotReadIndicesOfARunThatIsStopped) {
-  RunStop stop;
+TEST(GatherV2, ReadsNoIndicesInAStoppedRun) {
+  StopToken stop;
   stop.Stop();
   GRADFLOW_EXPECT_OK(WithoutIndices().StoppedBy(&stop).RunOn(InputsWithoutIndices(0)));
 }
@@ -192,8 +192,8 @@ TEST(GatherV2, DoesNotReadIndicesOfARunThatIsStopped) {
 TEST(GatherV2, StopsWithinALongSlice) {
   Tensor params(DT_STRING, {1, 5000});
   for (tstring& s : params.span<tstring>()) s = "x";
-  // The deadline has passed, but a loop of one block, as for one slice, does not check it.
-  RunStop stop(nullptr, nullptr, RunStop::Clock::time_point());
+  // The deadline has passed, but a loop of one block does not check it. One slice is one block.
+  StopToken stop(nullptr, nullptr, StopToken::Clock::time_point());
   GRADFLOW_ASSERT_OK_AND_ASSIGN(
       const std::vector<Tensor> outputs,
       Gather(params, AsTensor<int32_t>({0}), 0).StoppedBy(&stop).RunOnThreads(1));

@@ -46,7 +46,7 @@ TEST(IdentityN, TakesAtLeastOneInput) {
   EXPECT_THAT(OpTester("IdentityN").Run(), StatusIs(kInvalidArgument, HasSubstr("T")));
 }
 
-TEST(Identity, HasSiblingsThatShareMemoryToo) {
+TEST(Identity, SimilarOpsAlsoShareMemory) {
   for (const char* op : {"Snapshot", "GuaranteeConst"}) {
     const Tensor x = DistinctTensor(DT_STRING, {3});
     GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor y, OpTester(op).Input(x).RunOne());

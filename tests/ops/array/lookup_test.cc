@@ -1,4 +1,4 @@
-// Tests of ops that look elements up: one_hot, where, unique, search_sorted, edit_distance.
+// Tests of ops that look up elements: one-hot, where, unique, searchsorted and edit distance.
 #include "gradflow/testing/kernel_test.h"
 #include "tests/ops/common/error_case.h"
 #include "tests/testing/constants.h"
@@ -124,7 +124,7 @@ OpTester UniqueV2(const char* op, const Tensor& x, const std::vector<int64_t>& a
 
 TEST(Unique, NumbersElementsByFirstAppearanceInEveryType) {
   for (const DataType dtype : TensorTypes()) {
-    // Its distinct elements are NaN.
+    // All distinct elements of this type are NaN.
     if (dtype == DT_COMPLEX128) continue;
     SCOPED_TRACE(DataTypeString(dtype));
     const Tensor pair = DistinctTensor(dtype, {2});
@@ -159,7 +159,7 @@ TEST(Unique, TreatsZerosAndNansAsOperatorEquals) {
   expect(AsTensor<complex128>({{kNan, 0}, {0, 1}, {-0.0, 1}, {kNan, 0}, {1, 0}}));
 }
 
-TEST(Unique, FindsManyAndNone) {
+TEST(Unique, FindsManyElementsAndNone) {
   std::vector<int64_t> values;
   std::vector<int64_t> ids;
   std::map<int64_t, int64_t> first;
@@ -177,7 +177,7 @@ TEST(Unique, FindsManyAndNone) {
 }
 
 TEST(UniqueV2, ComparesSlicesAlongEveryAxis) {
-  // Slices 0 and 2 are equal along axis 1, slices 0 and 1 along axis 0.
+  // Slices 0 and 2 are equal along axis 1. Slices 0 and 1 are equal along axis 0.
   const Tensor x = AsTensor<int32_t>({1, 2, 1, 1, 2, 1, 0, 2, 0}, {3, 3});
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> columns,
                                 UniqueV2("UniqueWithCountsV2", x, {1}).Run());
@@ -209,7 +209,7 @@ TEST(Unique, RejectsBadArguments) {
   });
 }
 
-TEST(ListDiff, KeepsWhatTheOtherLacks) {
+TEST(ListDiff, KeepsElementsThatTheOtherListLacks) {
   const auto diff = [](const Tensor& x, const Tensor& y) {
     return OpTester("ListDiff").Input(x).Input(y).ShapeIsData();
   };
@@ -231,8 +231,7 @@ TEST(ListDiff, KeepsWhatTheOtherLacks) {
               StatusIs(kInvalidArgument, "x must be a vector, but has shape [1,2]"));
 }
 
-TEST(Unique, OfSlicesWithoutElements) {
-  // Such slices are equal.
+TEST(Unique, TreatsSlicesWithoutElementsAsEqual) {
   constexpr int64_t kHuge = int64_t{1} << 62;
   const struct {
     TensorShape x;
@@ -256,8 +255,8 @@ TEST(Unique, OfSlicesWithoutElements) {
   }
 }
 
-// NaNs have one hash, so a table of them would take quadratic time.
-TEST(Unique, OfManyNans) {
+// All NaNs have the same hash, so a hash table of NaNs would take quadratic time.
+TEST(Unique, HandlesManyNansInLinearTime) {
   constexpr int64_t kCount = 1 << 20;
   Tensor x(DT_FLOAT, {kCount});
   std::fill_n(x.flat<float>().data(), kCount, kNan);
@@ -302,7 +301,8 @@ TEST(Bounds, RejectBadShapes) {
       {"rank", Bound("LowerBound", Iota<float>({3}), Iota<float>({1, 3})),
        "sorted_inputs must have rank 2, but has shape [3]"},
       {"rows", Bound("UpperBound", Iota<float>({1, 3}), Iota<float>({2, 3})),
-       "sorted_inputs and values must have as many rows, but have shapes [1,3] and [2,3]"},
+       "sorted_inputs and values must have the same number of rows, but have shapes [1,3] and "
+       "[2,3]"},
   });
 }
 
@@ -324,7 +324,7 @@ OpTester EditDistance(const Sparse& hypothesis, const Sparse& truth, bool normal
   return tester.Attr("normalize", normalize);
 }
 
-// Values of TensorFlow 2.21.
+// The expected values are results of TensorFlow 2.21.
 TEST(EditDistance, HasTheValuesOfTensorFlow) {
   const Sparse hypothesis = {{0, 0, 1, 0, 1, 1}, AsTensor<tstring>({"a", "b", "c"}), {2, 2}};
   const Sparse truth = {{0, 0, 0, 1, 1, 0}, AsTensor<tstring>({"a", "x", "b"}), {2, 2}};
@@ -402,7 +402,7 @@ TEST(BroadcastArgs, ReturnsTheShape) {
   EXPECT_THAT(args("BroadcastArgs", {-1}, {3}).Run(), StatusIs(kInvalidArgument));
   EXPECT_THAT(OpTester("BroadcastArgs").Input(AsScalar<int32_t>(2)).Input<int32_t>({2}).Run(),
               StatusIs(kInvalidArgument, HasSubstr("s0 must")));
-  // Values of TensorFlow 2.21.
+  // The expected values are results of TensorFlow 2.21.
   const struct {
     std::vector<int64_t> s0, s1, r0, r1;
   } cases[] = {

@@ -16,7 +16,8 @@ constexpr const char* kAligns[] = {"LEFT_RIGHT", "RIGHT_LEFT", "LEFT_LEFT", "RIG
 
 Tensor K(int lower, int upper) { return AsTensor<int32_t>({lower, upper}); }
 
-// Where element i of diagonal k of [rows, columns] matrices is, in a row of `length`.
+// Returns the position of element i of diagonal k in a row of `length` elements, for [rows,
+// columns] matrices.
 int64_t Position(int64_t k, int64_t i, int64_t rows, int64_t columns, int64_t length,
                  const std::string& align) {
   const int64_t own = std::min(rows + std::min<int64_t>(k, 0), columns - std::max<int64_t>(k, 0));
@@ -48,7 +49,7 @@ TEST(MatrixDiag, AgreesWithTheDefinitionInEveryTypeAndAlignment) {
               std::min<int64_t>(kRows + std::min(upper, 0), kColumns - std::max(lower, 0));
           const Tensor matrices = DistinctTensor(dtype, {2, kRows, kColumns});
           const Tensor pad = *matrices.Reshaped({24})->Slice(5, 6).Reshaped({});
-          // The element of each matrix at a position of the diagonals; -1 for padding.
+          // Returns the matrix element at a position of the diagonals, or -1 for padding.
           const auto source = [&](int64_t m, int64_t at) -> int64_t {
             const int64_t k = upper - m;
             const int64_t i = at - Position(k, 0, kRows, kColumns, length, align);
@@ -73,7 +74,7 @@ TEST(MatrixDiag, AgreesWithTheDefinitionInEveryTypeAndAlignment) {
                           .Attr("align", align)
                           .RunOne(),
                       TensorEq(diagonals));
-          // Elements outside of the band are those of `others`.
+          // Elements outside of the band come from `others`.
           const auto banded = [&](const Tensor& others, bool repeats) {
             return Rearranged(Joined(matrices, others), {2, kRows, kColumns},
                               [&](const std::vector<int64_t>& index) {
@@ -110,7 +111,7 @@ TEST(MatrixDiag, AgreesWithTheDefinitionInEveryTypeAndAlignment) {
   }
 }
 
-// Values of TensorFlow 2.21.
+// The expected values are results of TensorFlow 2.21.
 TEST(MatrixDiag, HasTheValuesOfTensorFlow) {
   const Tensor matrix = Iota<int32_t>({3, 4}, 1);
   const Tensor zero = AsScalar<int32_t>(0);
@@ -167,7 +168,7 @@ OpTester Diag(const char* op, const Tensor& diagonal, const Tensor& k, int rows,
       .Input(AsScalar<int32_t>(9));
 }
 
-// Values of TensorFlow 2.21.
+// The expected values are results of TensorFlow 2.21.
 TEST(MatrixDiag, ChoosesTheSizes) {
   const Tensor pair = AsTensor<int32_t>({1, 2});
   const Tensor one = AsScalar<int32_t>(1);
@@ -203,7 +204,7 @@ TEST(MatrixDiag, RejectsBadArguments) {
        "k must be in ascending order, but is 1 and 0"},
       {"three", Diag("MatrixDiagV3", pair, AsTensor<int32_t>({0, 0, 0}), -1, -1),
        "k must have one or two elements, but has 3"},
-      // Ends the process of TensorFlow 2.21.
+      // TensorFlow 2.21 crashes for this input.
       {"count", Diag("MatrixDiagV3", pair, K(0, 1), -1, -1),
        "diagonal must have 2 rows, the diagonals of k, but has shape [2]"},
       {"scalar", Diag("MatrixDiagV3", zero, zero, -1, -1), "diagonal must"},
@@ -215,7 +216,7 @@ TEST(MatrixDiag, RejectsBadArguments) {
        "k must be a scalar or a vector, but has shape [1,1]"},
       {"vector", OpTester("MatrixDiagPart").Input(pair), "input must have rank at least 2"},
       {"diagonal", set(pair, zero),
-       "diagonal has shape [2], expected [3], that of the diagonals 0 to 0 of input, of shape "
+       "diagonal has shape [2], expected [3], the shape of the diagonals 0 to 0 of input, of shape "
        "[3,4]"},
       {"diagonals", set(AsTensor<int32_t>({0, 0, 0}), K(0, 1)),
        "diagonal has shape [3], expected [2,3]"},

@@ -8,7 +8,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Returns the `parts` slices of a tensor of shape [parts, shape].
+// Returns `parts` tensors with distinct elements.
 std::vector<Tensor> Parts(DataType dtype, int parts, const TensorShape& shape) {
   std::vector<Tensor> result;
   result.reserve(parts);

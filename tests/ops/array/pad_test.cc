@@ -41,7 +41,7 @@ TEST(Pad, AddsTheValueInEveryType) {
   for (const DataType dtype : TensorTypes()) {
     SCOPED_TRACE(DataTypeString(dtype));
     const Tensor input = DistinctTensor(dtype, {3, 4, 5});
-    // The values behind the elements of the input: the padding.
+    // The padding value comes after the elements of the input.
     const Tensor flat = *input.Reshaped({60});
     const Tensor zero = *OpTester("ZerosLike").Input(flat.Slice(0, 1)).RunOne();
     for (const Rows& rows : kRows) {
@@ -120,7 +120,7 @@ TEST(Pad, DoesNotAllocateMoreThanTheLimit) {
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("out of memory")));
 }
 
-// Returns the element that padding at `i` mirrors.
+// Returns the index that position `i` mirrors.
 int64_t Mirrored(int64_t i, int64_t size, bool reflect) {
   if (i < 0) return reflect ? -i : -i - 1;
   return i < size ? i : 2 * size - i - (reflect ? 2 : 1);
@@ -146,14 +146,14 @@ TEST(MirrorPad, MirrorsInEveryType) {
   }
 }
 
-TEST(MirrorPadGrad, AddsWhatMirrorsAnElement) {
+TEST(MirrorPadGrad, SumsTheCopiesOfEachElement) {
   for (const DataType dtype : {DT_FLOAT, DT_DOUBLE, DT_INT32, DT_UINT8, DT_HALF, DT_BFLOAT16}) {
     SCOPED_TRACE(DataTypeString(dtype));
     for (const bool reflect : {true, false}) {
       const Rows rows = {{1, 2}, {0, 3}, {2, 1}};
       const TensorShape shape({3, 4, 5});
       const Tensor padded_shape(dtype, shape);
-      // Small integers, so that sums are exact.
+      // The sums of small integers are exact.
       const Tensor input = RandomTensor(dtype, Padded(padded_shape, rows), 0, 2);
       const Tensor rounded = UnaryReference(input, [](double x) { return std::floor(x * 2); });
       const Tensor doubles = *OpTester("Cast").Input(rounded).Attr("DstT", DT_DOUBLE).RunOne();
@@ -176,7 +176,7 @@ TEST(MirrorPadGrad, AddsWhatMirrorsAnElement) {
   }
 }
 
-// Values of TensorFlow 2.21.
+// The expected values are results of TensorFlow 2.21.
 TEST(MirrorPadGrad, HasTheValuesOfTensorFlow) {
   const Tensor input = Iota<float>({4, 5});
   EXPECT_THAT(MirrorPad("MirrorPadGrad", input, {{1, 1}, {1, 1}}, "REFLECT").RunOne(),

@@ -114,7 +114,7 @@ TEST(ExpandDims, RejectsDimensionsOutOfRange) {
   EXPECT_THAT(none.InferShape(), StatusIs(kInvalidArgument));
 }
 
-TEST(ExpandDims, RejectsMoreDimensionsThanThereMayBe) {
+TEST(ExpandDims, RejectsTooManyDimensions) {
   const Tensor input(DT_FLOAT, TensorShape(std::vector<int64_t>(kMaxDims, 1)));
   EXPECT_THAT(OpTester("ExpandDims").Input(input).Input(AsScalar<int32_t>(0)).Run(),
               StatusIs(kInvalidArgument, HasSubstr("at most 254 dimensions")));

@@ -7,7 +7,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Returns a tensor of many elements without memory for them.
+// Returns a tensor with large dimensions but no elements, which needs no memory.
 Tensor Empty(const TensorShape& shape) {
   const Tensor tensor(DT_FLOAT, shape);
   EXPECT_EQ(tensor.NumElements(), 0);

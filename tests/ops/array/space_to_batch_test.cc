@@ -31,7 +31,7 @@ TEST(SpaceToBatch, MovesElementsInEveryType) {
                             .Input(*OpTester("ZerosLike").Input(flat.Slice(0, 1)).RunOne())
                             .Input(AsScalar<int32_t>(0))
                             .RunOne();
-    // Padded to [2, 6, 6, 3].
+    // The padded shape is [2, 6, 6, 3].
     const Tensor expected =
         Rearranged(all, {12, 3, 2, 3}, [](const std::vector<int64_t>& index) -> int64_t {
           const int64_t position = index[0] / 2;
@@ -45,7 +45,7 @@ TEST(SpaceToBatch, MovesElementsInEveryType) {
   }
 }
 
-// Values of TensorFlow 2.21.
+// The expected values are results of TensorFlow 2.21.
 TEST(SpaceToBatch, HasTheValuesOfTensorFlow) {
   const Tensor images = Iota<int32_t>({1, 4, 4, 1}, 1);
   const Tensor batch = AsTensor<int32_t>(
@@ -58,7 +58,7 @@ TEST(SpaceToBatch, HasTheValuesOfTensorFlow) {
               TensorEq(AsTensor<int32_t>({1, 3}, {1, 2, 1})));
 }
 
-TEST(SpaceToBatch, MovesEmptyTensorsAndNothing) {
+TEST(SpaceToBatch, MovesEmptyTensors) {
   EXPECT_THAT(Nd("SpaceToBatchND", Iota<float>({1, 3}), {}, {}).RunOne(),
               TensorEq(Iota<float>({1, 3})));
   EXPECT_THAT(Nd("SpaceToBatchND", Tensor(DT_FLOAT, {1, 0}), {2}, {1, 1}).RunOne(),
@@ -138,7 +138,7 @@ TEST(SpaceToDepth, MovesElementsInEveryTypeAndFormat) {
 }
 
 TEST(SpaceToDepth, MovesVectorsOfChannels) {
-  // NCHW_VECT_C of 8 channels is NHWC with the channels split and moved.
+  // NCHW_VECT_C with 8 channels is NHWC with the channels split and moved.
   const Tensor nhwc = Iota<int8_t>({1, 2, 2, 8});
   const auto to_vectors = [](const Tensor& x) {
     const TensorShape split({x.dim_size(0), x.dim_size(1), x.dim_size(2), x.dim_size(3) / 4, 4});

@@ -248,7 +248,7 @@ TEST(StridedSlice, InfersKnownDimensions) {
                   .Attr("shrink_axis_mask", 0b001)
                   .InferShape(),
               ShapeIs("[4,?]"));
-  // Only the number of entries is known.
+  // The number of entries is known, but not their values.
   EXPECT_THAT(OpTester("StridedSlice")
                   .UnknownInput(DT_FLOAT, {7, 4, 5})
                   .UnknownInput(DT_INT32)

@@ -23,7 +23,7 @@ OpTester WithSlice(OpTester tester, const Entries& s) {
       .Attr("shrink_axis_mask", s.shrink_axis_mask);
 }
 
-// Slices of a tensor [4,5,6].
+// Slices of a tensor of shape [4, 5, 6].
 const Entries kEntries[] = {
     {{1}, {3}, {1}},
     {{0, 4}, {4, 0}, {2, -2}},
@@ -36,8 +36,8 @@ const Entries kEntries[] = {
     {{1, 1, 1}, {2, 2, 2}, {1, 1, 1}, 0, 0, 0, 0, 7},
 };
 
-// The slice of the positions of the tensor tells where each element of the slice belongs.
-TEST(StridedSliceUpdate, ReplacesWhatTheSliceSelects) {
+// Slicing a tensor of positions shows which elements the slice selects.
+TEST(StridedSliceUpdate, ReplacesTheSelectedElements) {
   const Tensor positions = Iota<int32_t>({4, 5, 6});
   for (const Entries& slice : kEntries) {
     SCOPED_TRACE(&slice - kEntries);
@@ -71,7 +71,7 @@ TEST(StridedSliceUpdate, ReplacesWhatTheSliceSelects) {
   }
 }
 
-// Values of TensorFlow 2.21.
+// The expected values are results of TensorFlow 2.21.
 TEST(StridedSliceUpdate, BroadcastsTheValue) {
   const auto update = [](const Tensor& value) {
     return WithSlice(OpTester("TensorStridedSliceUpdate")
@@ -93,7 +93,7 @@ TEST(StridedSliceGrad, RejectsBadArguments) {
   };
   ExpectErrors({
       {"dy", gradient(AsTensor<int32_t>({4}), {{1}, {4}, {2}}, AsTensor<float>({5})),
-       "dy has shape [1], expected [2], that of the slice"},
+       "dy has shape [1], expected [2], the shape of the slice"},
       {"shape", gradient(AsTensor<int32_t>({-4}), {{1}, {4}, {2}}, AsTensor<float>({5})),
        "shape: dimension -4 of shape [-4] is negative"},
       {"strides", gradient(AsTensor<int32_t>({4}), {{1}, {4}, {0}}, AsTensor<float>({5})),

@@ -50,7 +50,7 @@ TEST(Transpose, TakesEveryPermutation) {
 }
 
 TEST(Transpose, ReordersLargeTensors) {
-  // Not multiples of the tile size.
+  // These sizes are not multiples of the tile size.
   const Tensor x = Iota<int32_t>({333, 257});
   EXPECT_THAT(OpTester("Transpose").Input(x).Input(AsTensor<int32_t>({1, 0})).RunOne(),
               TensorEq(Transposed(x, {1, 0})));
@@ -62,7 +62,7 @@ TEST(Transpose, ReordersLargeTensors) {
   }
 }
 
-// Returns whether y is x transposed, both matrices of elements of `size` bytes.
+// Returns whether matrix y is the transpose of matrix x. Elements have `size` bytes.
 bool IsTransposed(const Tensor& x, const Tensor& y, size_t size) {
   const char* from = static_cast<const char*>(x.raw_data());
   const char* to = static_cast<const char*>(y.raw_data());
@@ -78,7 +78,7 @@ bool IsTransposed(const Tensor& x, const Tensor& y, size_t size) {
   return true;
 }
 
-// Of more than 4 MiB, with rows of whole cache lines and without.
+// More than 4 MiB, with rows that are whole cache lines or not.
 TEST(Transpose, ReordersTensorsLargerThanACacheByTheirElementSize) {
   for (const DataType dtype : {DT_UINT8, DT_HALF, DT_FLOAT, DT_INT64, DT_COMPLEX128}) {
     SCOPED_TRACE(DataTypeString(dtype));
@@ -96,7 +96,8 @@ TEST(Transpose, ReordersTensorsLargerThanACacheByTheirElementSize) {
   }
 }
 
-// Rows of whole cache lines that begin at one, end within one, or begin within one.
+// Rows that begin and end at cache lines, rows that end within a cache line, and rows that begin
+// within one.
 TEST(Transpose, ReordersLargeTensorsOnEverySimdTarget) {
   const std::vector<int64_t> shapes[] = {{512, 2, 2064}, {520, 2, 2053}, {33000, 2, 21},
                                          {70000, 1, 16}, {16, 1, 70000}, {24, 4, 12000}};
@@ -146,7 +147,8 @@ TEST(Transpose, MovesChannelsOfImages) {
   }
 }
 
-// Tiles of few columns have longer rows: around their sizes, for elements of each size.
+// Tiles with few columns have longer rows. The sizes lie around the tile sizes, for each element
+// size.
 TEST(Transpose, MovesFewChannelsOfLongRows) {
   for (const DataType dtype : {DT_INT8, DT_INT16, DT_INT32, DT_INT64, DT_COMPLEX128}) {
     for (const int64_t channels : {1, 2, 3, 4, 5, 9, 17}) {
@@ -157,14 +159,14 @@ TEST(Transpose, MovesFewChannelsOfLongRows) {
                       TensorEq(Transposed(x, perm)));
         };
         expect_transposed(DistinctTensor(dtype, {2, pixels, channels}), {0, 2, 1});
-        // With other elements between the rows.
+        // Other elements lie between the rows.
         expect_transposed(DistinctTensor(dtype, {pixels, 2, channels}), {1, 2, 0});
       }
     }
   }
 }
 
-TEST(Transpose, DoesNotCopyWhereTheOrderStays) {
+TEST(Transpose, DoesNotCopyIfTheOrderStays) {
   const Tensor x = Iota<float>({1, 4, 1, 5});
   GRADFLOW_ASSERT_OK_AND_ASSIGN(
       const Tensor y,
@@ -224,7 +226,7 @@ TEST(ConjugateTranspose, ConjugatesComplexNumbers) {
   EXPECT_THAT(OpTester("ConjugateTranspose").Input(x).Input(AsTensor<int32_t>({1, 0})).RunOne(),
               TensorEq(AsTensor<complex64>({{1, -2}, {7, -0.0f}, {3, 4}, {0, -1}, {5, -6}, {2, -2}},
                                            {3, 2})));
-  // Also where nothing moves.
+  // Elements are conjugated even if none moves.
   EXPECT_THAT(OpTester("ConjugateTranspose")
                   .Input(AsTensor<complex128>({{1, 2}, {3, -4}}))
                   .Input(AsTensor<int64_t>({0}))
@@ -238,7 +240,7 @@ TEST(ConjugateTranspose, ConjugatesComplexNumbers) {
   }
 }
 
-TEST(InvertPermutation, Inverts) {
+TEST(InvertPermutation, InvertsPermutations) {
   EXPECT_THAT(OpTester("InvertPermutation").Input<int32_t>({3, 0, 2, 1}).RunOne(),
               TensorEq(AsTensor<int32_t>({1, 3, 2, 0})));
   EXPECT_THAT(OpTester("InvertPermutation").Input<int64_t>({1, 0}).RunOne(),

@@ -1,4 +1,5 @@
-// Inputs whose sum depends on the order of addition, for tests that results have the same bits.
+// Inputs whose sum depends on the order of addition. Tests use them to check that results have the
+// same bits.
 #ifndef GRADFLOW_TESTS_OPS_COMMON_CANCELLING_TENSOR_H_
 #define GRADFLOW_TESTS_OPS_COMMON_CANCELLING_TENSOR_H_
 
@@ -14,14 +15,14 @@ namespace gradflow {
 namespace testing {
 
 // Returns floats whose sum depends on the order of addition, even in double. In each group of
-// elements, the first half are numbers of very different magnitude and the second half cancels
+// elements, the first half has numbers of very different magnitude, and the second half cancels
 // them. Sums of ordinary numbers nearly always round to the same float in any order. group_of(i) is
-// the group of element i. For float and bfloat16; the range of half is too small.
+// the group of element i. Supports float and bfloat16; the range of half is too small.
 template <typename GroupOf>
 Tensor CancellingTensor(DataType dtype, const TensorShape& shape, int64_t groups,
                         const GroupOf& group_of, uint32_t seed) {
   std::mt19937 random(seed);
-  // The first half of each group, and how many of its elements have been cancelled.
+  // The first half of each group, and the number of elements that are already cancelled.
   std::vector<std::vector<float>> first_half(groups);
   std::vector<int64_t> cancelled(groups);
   const int64_t half = shape.num_elements() / groups / 2;

@@ -1,5 +1,4 @@
-// The elementary functions, those of the standard library that they are compared with, and how far
-// apart they may be.
+// The elementary functions, the standard library's functions as references, and the allowed errors.
 #ifndef GRADFLOW_TESTS_OPS_COMMON_ELEMENTARY_CASES_H_
 #define GRADFLOW_TESTS_OPS_COMMON_ELEMENTARY_CASES_H_
 
@@ -16,11 +15,11 @@ struct ElementaryCase {
   const char* name;
   Elementary function;
   Real (*reference)(Real);
-  // The allowed error in units in the last place. Subnormal results may have one more.
+  // The allowed error in units in the last place. Subnormal results may have one unit more.
   double ulps;
 };
 
-// With the functions of Real, which is wider than the type that is tested.
+// References use the type Real, which is wider than the tested type.
 template <typename Real>
 inline constexpr ElementaryCase<Real> kElementaryCases[] = {
     {"acos", Elementary::kAcos, std::acos, 1},       {"acosh", Elementary::kAcosh, std::acosh, 1},
@@ -35,8 +34,8 @@ inline constexpr ElementaryCase<Real> kElementaryCases[] = {
     {"tanh", Elementary::kTanh, std::tanh, 1},
 };
 
-// Returns the distance of `value` from the exact result in units in the last place; a large number
-// if one of them is no number, or infinite, and the other is not.
+// Returns the distance between `value` and the exact result in units in the last place. Returns a
+// large number if only one of them is NaN or infinite.
 template <typename T, typename Real>
 double ErrorInUlps(T value, Real exact) {
   constexpr double kWrong = 1e9;
@@ -45,7 +44,7 @@ double ErrorInUlps(T value, Real exact) {
     return std::isnan(exact) == std::isnan(value) ? 0 : kWrong;
   }
   if (value == static_cast<T>(exact)) return 0;
-  // Those next to the largest number may round to infinity.
+  // Results next to the largest number may round to infinity.
   const Real almost_infinite = Real{Limits::max()} * Real{0.9999999L};
   if (std::isinf(value)) return std::abs(exact) > almost_infinite ? 1 : kWrong;
   if (std::isinf(static_cast<T>(exact))) {
@@ -58,7 +57,7 @@ double ErrorInUlps(T value, Real exact) {
                              std::ldexp(Real{1}, exponent - Limits::digits));
 }
 
-// Returns the error that a result may have.
+// Returns the allowed error of a result.
 template <typename T, typename Real>
 double AllowedUlps(const ElementaryCase<Real>& c, Real exact) {
   const bool is_tiny = std::abs(exact) < 16 * std::numeric_limits<T>::min();

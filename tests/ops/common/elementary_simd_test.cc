@@ -1,4 +1,4 @@
-// Compares elementary functions with long double over the whole range of their type, and near the
+// Compares elementary functions with long double, over the whole range of their type and near the
 // numbers where they are hard to compute.
 #include "gradflow/ops/common/elementary_simd.h"
 
@@ -27,7 +27,7 @@ using ::gradflow::testing::AllowedUlps;
 using ::gradflow::testing::ErrorInUlps;
 const auto& kElementaryCases = ::gradflow::testing::kElementaryCases<Long>;
 
-// Returns random bits as numbers, numbers of moderate size, and special ones.
+// Returns numbers with random bits, numbers of moderate size, and special numbers.
 template <typename T>
 std::vector<T> HardNumbers() {
   std::vector<T> numbers;
@@ -39,7 +39,7 @@ std::vector<T> HardNumbers() {
     numbers.push_back(number);
     const auto uniform = static_cast<T>(static_cast<double>(static_cast<int64_t>(bits)) * 0x1p-63);
     numbers.push_back(std::ldexp(uniform, static_cast<int>(random() % 15) - 4));
-    // Near a multiple of pi / 2.
+    // A number near a multiple of pi / 2.
     numbers.push_back(
         static_cast<T>(static_cast<Long>(random() % 100000) * 1.57079632679489661923L));
   }
@@ -84,7 +84,7 @@ TEST(Elementary, FloatsAreAccurate) { ExpectAccurate<float>(); }
 
 TEST(Elementary, DoublesAreAccurate) { ExpectAccurate<double>(); }
 
-// Restores the instruction set at the end.
+// Sets the instruction set, and restores it at the end.
 class WithTarget {
  public:
   explicit WithTarget(const std::string& name) { EXPECT_TRUE(SetSimdTarget(name)); }
@@ -116,7 +116,7 @@ void ExpectSameBitsEverywhere() {
       const WithTarget with(target);
       ApplyElementary(c.function, x.data(), y.data(), n);
       ExpectSameBits(y.data(), expected.data(), x.size(), c.name + (" on " + target));
-      // Beside other elements, in place, and in arrays that do not fill a vector.
+      // With other neighbors, in place, and in arrays that do not fill a vector.
       y = reversed;
       ApplyElementary(c.function, y.data(), y.data(), n);
       std::reverse(y.begin(), y.end());
@@ -133,8 +133,8 @@ TEST(Elementary, FloatsHaveTheSameBitsOnEveryTarget) { ExpectSameBitsEverywhere<
 
 TEST(Elementary, DoublesHaveTheSameBitsOnEveryTarget) { ExpectSameBitsEverywhere<double>(); }
 
-// Whole vectors without a special number, which have shorter ways, and with one.
-TEST(Elementary, OrdinaryNumbersHaveTheBitsThatTheyHaveBesideOthers) {
+// Vectors of ordinary numbers take a shorter path than vectors with a special number.
+TEST(Elementary, OrdinaryNumbersHaveTheSameBitsNextToSpecialOnes) {
   std::mt19937 random(2);
   std::uniform_real_distribution<float> exponents(-86, 86);
   std::vector<float> x(4096);

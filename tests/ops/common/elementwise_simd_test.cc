@@ -1,4 +1,4 @@
-// Conversions between float and 16-bit types, and loops of float.
+// Tests of conversions between float and 16-bit types, and of loops over floats.
 #include "gradflow/ops/common/elementwise_simd.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace gradflow {
 namespace {
 
-// Floats of all exponents, whose mantissas are around those of ties.
+// Returns floats of all exponents with mantissas around ties.
 std::vector<float> FloatsNearTies() {
   std::vector<float> floats;
   for (uint32_t high = 0; high < 1 << 16; ++high) {
@@ -36,7 +36,7 @@ void ExpectBitsOfConversions(ElementType type) {
   for (const std::string& target : SimdTargets()) {
     SCOPED_TRACE(target);
     ASSERT_TRUE(SetSimdTarget(target));
-    // The last ones are single.
+    // The last elements do not fill a vector.
     const auto n = static_cast<int64_t>(floats.size()) - 3;
     FloatToFloat16(type, floats.data(), found.data(), n, false);
     int wrong = 0;
@@ -57,7 +57,7 @@ TEST(FloatToFloat16, HasTheBitsOfBfloat16) {
   ExpectBitsOfConversions<bfloat16>(ElementType::kBfloat16);
 }
 
-// All values; the last ones are single.
+// Converts all values. The last elements do not fill a vector.
 template <typename T>
 void ExpectFloatsOf(ElementType type) {
   std::vector<T> all(1 << 16);
@@ -97,13 +97,14 @@ const FloatLoop kFloatLoops[] = {
     {"add", AddFloats, [](float x, float y) { return x + y; }},
     {"subtract", SubtractFloats, [](float x, float y) { return x - y; }},
     {"multiply", MultiplyFloats, [](float x, float y) { return x * y; }},
-    {"rectify", RectifyFloats, [](float x, float) { return x <= 0 ? 0 : x; }},
-    {"rectify6", Rectify6Floats, [](float x, float) { return x <= 0  ? 0
-                                                             : x > 6 ? 6
-                                                                     : x; }},
+    {"relu", ReluFloats, [](float x, float) { return x <= 0 ? 0 : x; }},
+    {"relu6", Relu6Floats, [](float x, float) { return x <= 0  ? 0
+                                                       : x > 6 ? 6
+                                                               : x; }},
 };
 
-// Runs a loop that stores over operand `in_place`, and nothing behind its n elements.
+// Runs a loop that overwrites operand `in_place`, and expects nothing after its n elements to
+// change.
 void RunInPlace(const FloatLoop& loop, std::vector<float> x, std::vector<float> y, int in_place,
                 const int64_t (&strides)[2], int64_t n) {
   const std::vector<float> a = x;
@@ -132,7 +133,7 @@ TEST(FloatLoops, HaveTheBitsOfScalarCodeOnEverySimdTarget) {
     x.push_back(special[i % special.size()]);
     y.push_back(special[i * 5 / special.size() % special.size()]);
   }
-  // The sentinels behind the elements are numbers.
+  // The sentinels after the elements are ordinary numbers.
   x.push_back(7);
   y.push_back(7);
   for (const std::string& target : SimdTargets()) {
@@ -143,9 +144,9 @@ TEST(FloatLoops, HaveTheBitsOfScalarCodeOnEverySimdTarget) {
         x[n] = y[n] = 7;
         RunInPlace(loop, x, y, 0, {1, 1}, n);
         RunInPlace(loop, x, y, 1, {1, 1}, n);
-        // An operand that is repeated.
+        // One operand is repeated.
         RunInPlace(loop, x, std::vector<float>(n + 1, 2.5f), 0, {1, 0}, n);
-        if (std::string(loop.name).find("rectify") == 0) continue;
+        if (std::string(loop.name).find("relu") == 0) continue;
         RunInPlace(loop, {-1.5f}, y, 1, {0, 1}, n);
       }
     }

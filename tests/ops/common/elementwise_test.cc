@@ -1,4 +1,5 @@
-// Tests of what all elementwise ops share: broadcasting, blocks and computation in place.
+// Tests of properties that all elementwise ops share: broadcasting, blocks and computation in
+// place.
 #include "gradflow/ops/common/elementwise.h"
 
 #include <cmath>
@@ -19,7 +20,7 @@ Tensor Subtracted(const Tensor& x, const Tensor& y) {
   return BinaryReference(x, y, x.dtype(), [](double a, double b) { return a - b; });
 }
 
-TEST(Elementwise, BroadcastsAsNumPyDoes) {
+TEST(Elementwise, BroadcastsLikeNumPy) {
   const std::vector<std::pair<TensorShape, TensorShape>> cases = {
       {{}, {}},
       {{1}, {}},
@@ -55,7 +56,8 @@ TEST(Elementwise, BroadcastsAsNumPyDoes) {
 TEST(Elementwise, BroadcastsRandomShapes) {
   std::mt19937 random(7);
   for (int round = 0; round < 150; ++round) {
-    // A random shape. In each operand some dimensions are 1 or leading ones are missing.
+    // A random shape. In each operand, some dimensions are 1 and some leading dimensions are
+    // missing.
     DimVector dims[2];
     const int rank = random() % 6;
     const int ranks[2] = {rank, static_cast<int>(random() % (rank + 1))};
@@ -73,7 +75,7 @@ TEST(Elementwise, BroadcastsRandomShapes) {
   }
 }
 
-// Longer than a block, with a remainder.
+// The tensors have several blocks and a remainder.
 TEST(Elementwise, GoesThroughLargeTensorsInBlocks) {
   for (const auto& [x_shape, y_shape] : std::vector<std::pair<TensorShape, TensorShape>>{
            {{200003}, {200003}},
@@ -95,7 +97,7 @@ TEST(Elementwise, GoesThroughLargeTensorsInBlocks) {
               TensorEq(UnaryReference(x, [](double v) { return -v; })));
 }
 
-// Rows that are shorter than a vector, for elements of each size.
+// Rows shorter than a vector, for elements of each size.
 TEST(Elementwise, BroadcastsShortRows) {
   const std::vector<std::pair<TensorShape, TensorShape>> cases = {
       {{3001, 3}, {3}},           {{3001, 3}, {3001, 1}},        {{3001, 127}, {127}},
@@ -115,7 +117,7 @@ TEST(Elementwise, BroadcastsShortRows) {
   }
 }
 
-// Outputs of 4 MiB and more are written past the caches.
+// Outputs of 4 MiB and more are written with non-temporal stores.
 TEST(Elementwise, WritesLargeOutputs) {
   constexpr int64_t kRows = 1027;
   for (const DataType dtype : {DT_FLOAT, DT_HALF}) {
@@ -150,7 +152,7 @@ const void* OutputOfAdd(std::vector<Tensor> inputs) {
   return z.ok() ? (*z)[0].raw_data() : nullptr;
 }
 
-TEST(Elementwise, WritesInThePlaceOfAnInputNoOneElseNeeds) {
+TEST(Elementwise, ReusesAnInputThatNoOtherNodeNeeds) {
   const auto make = [](const TensorShape& shape) { return RandomTensor(DT_FLOAT, shape); };
   const Tensor kept = make({2, 3});
   {
@@ -162,7 +164,7 @@ TEST(Elementwise, WritesInThePlaceOfAnInputNoOneElseNeeds) {
     EXPECT_EQ(OutputOfAdd(std::move(inputs)), memory);
   }
   {
-    // Computes in place in the second input, as the first is in use.
+    // The op computes in place in the second input, because the first input is in use.
     Tensor y = make({2, 3});
     const void* memory = y.raw_data();
     std::vector<Tensor> inputs = {kept};
@@ -170,7 +172,7 @@ TEST(Elementwise, WritesInThePlaceOfAnInputNoOneElseNeeds) {
     EXPECT_EQ(OutputOfAdd(std::move(inputs)), memory);
   }
   {
-    // Not in place in an input that is used twice, or that is smaller.
+    // The op does not compute in place in an input that is used twice, or that is smaller.
     EXPECT_NE(OutputOfAdd({kept, kept}), kept.raw_data());
     Tensor x = make({1, 3});
     const void* memory = x.raw_data();

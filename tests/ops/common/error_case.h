@@ -1,4 +1,4 @@
-// Expected errors of ops, for tests of several ops.
+// A helper for the tests of several ops: expected errors.
 #ifndef GRADFLOW_TESTS_OPS_COMMON_ERROR_CASE_H_
 #define GRADFLOW_TESTS_OPS_COMMON_ERROR_CASE_H_
 
@@ -10,14 +10,14 @@
 namespace gradflow {
 namespace testing {
 
-// The argument or the advisory that the case is about, the op, and the expected message.
+// The argument or the advisory that the case tests, the op, and the expected message.
 struct ErrorCase {
   const char* what;
   OpTester tester;
   const char* error;
 };
 
-// Expects these errors from running the ops and from shape inference.
+// Expects these errors both from running the ops and from shape inference.
 inline void ExpectErrors(std::vector<ErrorCase> cases) {
   for (ErrorCase& c : cases) {
     SCOPED_TRACE(c.what);

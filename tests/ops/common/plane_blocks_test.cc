@@ -11,7 +11,7 @@
 namespace gradflow {
 namespace {
 
-TEST(PlaneBlocks, ReachEveryElementOnceAndCountThem) {
+TEST(PlaneBlocks, VisitEveryElementOnceAndCountThem) {
   const RunContext run;
   const int64_t shapes[][3] = {{1, 1, 1},     {2, 3, 4},      {1, 2, 200000}, {3, 2, 65536},
                                {2, 1, 65537}, {300, 20, 400}, {5, 17, 49},    {1, 100, 2},

@@ -51,7 +51,7 @@ TEST(Simd, AddsLanesAsATree) {
   EXPECT_EQ(SumOfLanes(lanes), sum);
 }
 
-TEST(RowBlocks, ReachEveryElementOnceAndCountThem) {
+TEST(RowBlocks, VisitEveryElementOnceAndCountThem) {
   const RunContext run;
   const int64_t shapes[][2] = {{1, 1},    {1, 7},    {2, 3},     {255, 1},   {257, 1},
                                {1000, 3}, {70, 64},  {33, 256},  {3, 1025},  {600, 512},

@@ -24,7 +24,7 @@ TEST(BroadcastStrides, RepeatsOnesAndMissingDimensions) {
   EXPECT_THAT(BroadcastStrides({}, {2}), ElementsAre(0));
 }
 
-TEST(StridedLoop, JoinsDimensionsThatAllOperandsWalkInOneStride) {
+TEST(StridedLoop, JoinsDimensionsWithOneStrideInAllOperands) {
   const StridedLoop loop({2, 1, 3, 4}, {{0, {12, 99, 4, 1}}, {5, {0, 99, 4, 1}}});
   EXPECT_THAT(loop.dims(), ElementsAre(2, 12));
   EXPECT_THAT(loop.operand(0).strides, ElementsAre(12, 1));
@@ -40,7 +40,7 @@ TEST(StridedLoop, JoinsDimensionsThatAllOperandsWalkInOneStride) {
 }
 
 TEST(StridedLoop, ReachesEveryElementOnce) {
-  // Expensive runs are split; cheap rows are combined into blocks.
+  // Expensive rows are split, and cheap rows are combined into blocks.
   for (const double cost : {0.01, 1.0, 500.0, 1e5}) {
     SCOPED_TRACE(cost);
     const DimVector dims = {3, 5, 77};
@@ -74,7 +74,7 @@ TEST(StridedLoop, DoesNothingForEmptyTensors) {
 TEST(CopyStrided, ScattersIntoAPart) {
   Tensor target(DT_INT32, {4, 3});
   target.flat<int32_t>().setZero();
-  // Into column 1, upwards.
+  // Copies into column 1 from bottom to top.
   CopyStrided(RunContext(), {4}, AsTensor<int32_t>({1, 2, 3, 4}), {0, {1}}, &target, {10, {-3}});
   EXPECT_THAT(target, TensorEq(AsTensor<int32_t>({0, 4, 0, 0, 3, 0, 0, 2, 0, 0, 1, 0}, {4, 3})));
 }

@@ -19,7 +19,7 @@ OpTester Partition(const Tensor& data, const Tensor& partitions, int64_t n) {
   return OpTester("DynamicPartition").Input(data).Input(partitions).Attr("num_partitions", n);
 }
 
-TEST(DynamicPartition, OfEveryType) {
+TEST(DynamicPartition, RunsForEveryType) {
   using Types = ConcatTypes<NumberTypes, TypeList<bool, qint8, int4>>::type;
   ForEachType(Types(), [](auto tag) {
     using T = typename decltype(tag)::type;
@@ -37,7 +37,7 @@ TEST(DynamicPartition, OfEveryType) {
   });
 }
 
-TEST(DynamicPartition, OfScalarsAndStrings) {
+TEST(DynamicPartition, RunsForScalarsAndStrings) {
   EXPECT_THAT(
       *Partition(AsTensor<float>({1, 2}), AsScalar<int32_t>(1), 2).Run(),
       ElementsAre(TensorEq(Tensor(DT_FLOAT, {0, 2})), TensorEq(AsTensor<float>({1, 2}, {1, 2}))));
@@ -51,7 +51,7 @@ TEST(DynamicPartition, OfScalarsAndStrings) {
               ElementsAre(TensorEq(Tensor(DT_FLOAT, {2, 0}))));
 }
 
-// Stitching what a partition made is the identity.
+// Stitching the parts of a partition returns the input.
 TEST(DynamicStitch, InvertsDynamicPartition) {
   std::mt19937 random(1);
   for (const int64_t width : {1, 300}) {
@@ -72,7 +72,7 @@ TEST(DynamicStitch, InvertsDynamicPartition) {
   }
 }
 
-TEST(DynamicStitch, TheLastRowCountsAndGapsAreZero) {
+TEST(DynamicStitch, KeepsTheLastRowAndFillsGapsWithZeros) {
   for (const char* op : kStitches) {
     EXPECT_THAT(OpTester(op)
                     .Input(AsTensor<int32_t>({0, 5, 5}))
@@ -93,7 +93,7 @@ TEST(DynamicStitch, TheLastRowCountsAndGapsAreZero) {
   }
 }
 
-TEST(DynamicStitch, Refuses) {
+TEST(DynamicStitch, RejectsInvalidInputs) {
   for (const char* op : kStitches) {
     const auto stitch = [&](const Tensor& i, const Tensor& j, const Tensor& x, const Tensor& y) {
       return OpTester(op).Input(i).Input(j).Input(x).Input(y);

@@ -1,11 +1,11 @@
-// Tests of colors, boxes drawn on images, sampled boxes and projective transforms.
+// Tests of color conversions, boxes drawn on images, sampled boxes and projective transforms.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "gradflow/core/run_stop.h"
+#include "gradflow/core/stop_token.h"
 #include "gradflow/testing/kernel_test.h"
 #include "tests/ops/common/error_case.h"
 #include "tests/testing/constants.h"
@@ -25,7 +25,7 @@ std::vector<double> Hsv(double r, double g, double b) {
   h /= 6;
   return {h < 0 ? h + 1 : h, v > 0 ? range / v : 0, v};
 }
-// The textbook's form, by sixths of the circle.
+// The textbook formula, by sixths of the color circle.
 std::vector<double> Rgb(double h, double s, double v) {
   h = (h - std::floor(h)) * 6;
   const double x = 1 - std::abs(std::fmod(h, 2) - 1);
@@ -92,7 +92,7 @@ TEST(Colors, AreConverted) {
   }
 }
 
-TEST(Colors, OfSpecialNumbers) {
+TEST(Colors, HandleSpecialNumbers) {
   const Tensor x = AsTensor<float>({kNan, 1, 0, 0, 0, 0, 1, 1, 1}, {1, 3, 3});
   for (const float delta : {1e30f, kInf, kNan}) {
     EXPECT_TRUE(OpTester("AdjustHue").Input(x).Input(AsScalar<float>(delta)).Run().ok());
@@ -141,14 +141,14 @@ TEST(DrawBoundingBoxes, DrawsLines) {
         *OpTester("Cast").Input(AsTensor<float>(white, {1, 5, 5, 1})).Attr("DstT", dtype).RunOne();
     EXPECT_THAT(OpTester("DrawBoundingBoxes").Input(cast).Input(boxes).RunOne(), TensorEq(result));
   }
-  // Boxes without pixels.
+  // These boxes cover no pixels.
   const Tensor none = AsTensor<float>(
       {kNan, 0, 1, 1, 1, 0, 0, 1, 2, 2, 3, 3, -kInf, -kInf, -1, -1, 1e38f, 0, 3e38f, 1}, {1, 5, 4});
   EXPECT_THAT(OpTester("DrawBoundingBoxes").Input(zeros).Input(none).RunOne(), TensorEq(zeros));
 }
 
-// In an image of one row, infinity is multiplied by 0.
-TEST(DrawBoundingBoxes, OfInfiniteBoxes) {
+// The image has one row, so infinity is multiplied by 0.
+TEST(DrawBoundingBoxes, TakesInfiniteBoxes) {
   const Tensor boxes = AsTensor<float>({-kInf, 0, kInf, 1}, {1, 1, 4});
   EXPECT_THAT(
       OpTester("DrawBoundingBoxes").Input(Tensor(DT_FLOAT, {1, 1, 0, 1})).Input(boxes).RunOne(),
@@ -208,7 +208,7 @@ TEST(SampleDistortedBoundingBox, KeepsItsRanges) {
 
 // A stopped run makes no attempt, and returns the whole image.
 TEST(SampleDistortedBoundingBox, StopsBeforeAnAttempt) {
-  RunStop stop(nullptr, nullptr, RunStop::Clock::time_point());
+  StopToken stop(nullptr, nullptr, StopToken::Clock::time_point());
   OpTester op("SampleDistortedBoundingBoxV2");
   op.Input<int32_t>({50, 60, 3}).Input<float>({0, 0, 1, 1}, {1, 1, 4}).Input(AsScalar<float>(0));
   op.Attr("seed", int64_t{1}).Attr("area_range", std::vector<float>{0.1f, 0.2f});
@@ -295,7 +295,7 @@ TEST(ImageProjectiveTransform, AgreesWithItsDefinition) {
 }
 
 TEST(ImageProjectiveTransform, RepeatsImages) {
-  // Moves the image by two columns.
+  // The transform moves the image by two columns.
   const Tensor move = AsTensor<float>({1, 0, -2, 0, 1, 0, 0, 0}, {1, 8});
   const struct {
     const char* mode;
@@ -320,7 +320,7 @@ TEST(ImageProjectiveTransform, RepeatsImages) {
 }
 
 // Images without columns may have any number of rows.
-TEST(ImageProjectiveTransform, OfNothing) {
+TEST(ImageProjectiveTransform, TakesEmptyTensors) {
   EXPECT_THAT(OpTester("ImageProjectiveTransformV3")
                   .Input(Tensor(DT_UINT8, {8, int64_t{1} << 62, 0, 1}))
                   .Input<float>({1, 0, 0, 0, 1, 0, 0, 0}, {1, 8})
@@ -355,7 +355,7 @@ TEST(ImageProjectiveTransform, RejectsBadArguments) {
     EXPECT_THAT(OpTester(c.tester).Run(),
                 StatusIs(kInvalidArgument, ::testing::HasSubstr(c.error)));
   }
-  // Positions without bounds.
+  // Positions that are infinite, NaN or far outside of the image.
   const std::vector<float> wild = {1e38f, kInf, kNan, -kInf, 1e38f, 0, -1, kNan};
   for (const char* const mode : {"CONSTANT", "NEAREST", "REFLECT", "WRAP"}) {
     for (const char* const interpolation : {"NEAREST", "BILINEAR"}) {

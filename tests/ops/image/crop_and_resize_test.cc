@@ -28,14 +28,15 @@ Tensor Boxes() {
 }
 Tensor BoxImages() { return AsTensor<int32_t>(std::vector<int32_t>(kImages, kImages + kBoxCount)); }
 
-// The position of pixel i of a crop in the image.
+// Returns the position in the image of pixel i of a crop.
 double At(double from, double to, int64_t i, int64_t crop, int64_t image) {
   const double last = static_cast<double>(image - 1);
   if (crop == 1) return (from + to) / 2 * last;
   return (from + (to - from) * static_cast<double>(i) / static_cast<double>(crop - 1)) * last;
 }
 
-// The weight of pixel (y, x) of the image for a pixel of a crop, which is outside if none has one.
+// Returns the weight of pixel (y, x) of the image in a pixel of a crop. If all weights are 0, the
+// pixel of the crop is outside of the image.
 double PixelWeight(double at_y, double at_x, int64_t y, int64_t x, bool nearest) {
   if (nearest) {
     return std::round(at_y) == static_cast<double>(y) && std::round(at_x) == static_cast<double>(x);
@@ -112,8 +113,8 @@ TEST(CropAndResize, AgreesWithItsDefinition) {
   }
 }
 
-// Compares with differences of the crops, which are linear in each bound between pixels.
-TEST(CropAndResize, GradientByBoxesAgreesWithDifferences) {
+// Compares with central differences. Between pixels, crops are linear in each bound of a box.
+TEST(CropAndResize, GradientOfBoxesAgreesWithDifferences) {
   const Tensor image = RandomTensor(DT_FLOAT, {kBatch, kImageRows, kImageColumns, kDepth}, -1, 1);
   const Tensor grads = RandomTensor(DT_FLOAT, {1, 3, 2, kDepth}, -1, 1, 2);
   const Tensor index = AsTensor<int32_t>({1});
@@ -143,8 +144,8 @@ TEST(CropAndResize, GradientByBoxesAgreesWithDifferences) {
   }
 }
 
-// The last row is no float: the nearest lies behind the image.
-TEST(CropAndResize, OfMoreRowsThanFloatsCount) {
+// The index of the last row is not a float. The nearest float lies after the image.
+TEST(CropAndResize, TakesMoreRowsThanFloatsCount) {
   constexpr int64_t kRows = (int64_t{1} << 24) + 4;
   Tensor image(DT_UINT8, {1, kRows, 1, 1});
   image.flat<uint8_t>().setZero();
@@ -179,7 +180,7 @@ TEST(CropAndResize, OfMoreRowsThanFloatsCount) {
 }
 
 // Crops without channels may have any size. No loop may run over them.
-TEST(CropAndResize, OfNoChannels) {
+TEST(CropAndResize, TakesImagesWithoutChannels) {
   constexpr int64_t kLarge = int64_t{1} << 40;
   EXPECT_THAT(OpTester("CropAndResizeGradBoxes")
                   .Inputs({Tensor(DT_FLOAT, {1, kLarge, kLarge, 0}), Tensor(DT_UINT8, {1, 1, 1, 0}),
@@ -188,8 +189,8 @@ TEST(CropAndResize, OfNoChannels) {
               TensorEq(AsTensor<float>({0, 0, 0, 0}, {1, 4})));
 }
 
-// Boxes are visited image by image.
-TEST(CropAndResize, GradientOfManyImages) {
+// The kernel visits the boxes image by image.
+TEST(CropAndResize, GradientTakesManyImages) {
   constexpr int64_t kImageCount = 3000;
   const Tensor boxes = RandomTensor(DT_FLOAT, {2 * kImageCount, 4}, 0, 1);
   Tensor indices(DT_INT32, {2 * kImageCount});

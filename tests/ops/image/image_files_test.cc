@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "gradflow/core/allocator.h"
-#include "gradflow/core/run_stop.h"
+#include "gradflow/core/stop_token.h"
 #include "gradflow/io/image_codecs.h"
 #include "gradflow/testing/kernel_test.h"
 #include "tests/ops/common/error_case.h"
@@ -36,7 +36,7 @@ absl::StatusOr<Tensor> Decode(const char* op, const std::string& bytes) {
   return OpTester(op).Input(Bytes(bytes)).ShapeIsData().RunOne();
 }
 
-// A smooth image, which JPEG changes little.
+// Returns a smooth image, which JPEG changes little.
 Tensor Smooth(int64_t rows, int64_t columns, int64_t channels) {
   Tensor image(DT_UINT8, {rows, columns, channels});
   for (int64_t i = 0; i < image.NumElements(); ++i) {
@@ -65,7 +65,7 @@ const char kGif[] =
     "GIF89a\x03\x00\x02\x00\x80\x00\x00\xff\x00\x00\x00\x00\xff"
     ",\x00\x00\x00\x00\x03\x00\x02\x00\x00\x02\x04\x44\x88\x10\x29\x00;";
 std::string Gif() { return std::string(kGif, sizeof(kGif) - 1); }
-// WebP files without loss, made by libwebp: an image of 2 x 2 pixels, one of 2 x 1 pixels with
+// Lossless WebP files made by libwebp: an image of 2 x 2 pixels, an image of 2 x 1 pixels with
 // alpha, and an animation of two frames of 2 x 1 pixels.
 const char kWebP[] =
     "\x52\x49\x46\x46\x3c\x00\x00\x00\x57\x45\x42\x50\x56\x50\x38\x4c\x30\x00\x00\x00"
@@ -143,8 +143,8 @@ void ForEachPngChunk(
   }
 }
 
-// A PNG file whose pixels are stored, not compressed. `rows` has a filter byte before each row.
-// Color types are 0 for gray, 2 for RGB, 3 for a palette.
+// Returns a PNG file whose pixels are stored without compression. In `data`, a filter byte precedes
+// each row. Color types are 0 for gray, 2 for RGB and 3 for a palette.
 std::string PngFile(uint32_t columns, uint32_t rows, int bits, int color_type, bool is_interlaced,
                     const std::string& chunks, const std::string& data) {
   uint32_t a = 1;
@@ -167,7 +167,8 @@ std::string PngFile(uint32_t columns, uint32_t rows, int bits, int color_type, b
          PngChunk("IDAT", stored + data + BigEndian(b << 16 | a, 4)) + PngChunk("IEND", "");
 }
 
-// A JPEG file of 8 x 8 pixels of one color. `transform` is that of an Adobe marker, or -1 for none.
+// Returns a JPEG file of 8 x 8 pixels of one color. `transform` is the color transform of an Adobe
+// marker, or -1 for no marker.
 std::string JpegFile(const std::vector<int>& color, int transform) {
   const auto marker = [](int type, const std::string& data) {
     return std::string("\xff") + static_cast<char>(type) +
@@ -187,7 +188,8 @@ std::string JpegFile(const std::vector<int>& color, int transform) {
     scan += std::string(1, c) + std::string(1, '\0');
   }
   file += marker(0xc0, frame);
-  // Twelve codes of 4 bits for the lengths of the means, one of 1 bit for the end of a block.
+  // Twelve codes of 4 bits for the lengths of the means, and one code of 1 bit for the end of a
+  // block.
   std::string lengths = std::string("\0\0\0\0\x0c", 5) + std::string(12, '\0');
   for (char k = 0; k < 12; ++k) lengths += k;
   file += marker(0xc4, lengths);
@@ -235,7 +237,7 @@ TEST(Png, KeepsImages) {
       }
     }
   }
-  // A batch of images has a batch of files.
+  // A batch of images becomes a batch of files.
   const Tensor images = RandomTensor(DT_UINT8, {2, 3, 4, 5, 3}, 0, 255);
   const auto files = OpTester("EncodePng").Input(images).RunOne();
   ASSERT_TRUE(files.ok()) << files.status();
@@ -244,7 +246,7 @@ TEST(Png, KeepsImages) {
               TensorEq(images.SubSlice(1).SubSlice(1)));
 }
 
-TEST(Png, IsConverted) {
+TEST(Png, ConvertsChannelsAndTypes) {
   const Tensor image = AsTensor<uint8_t>({10, 100, 200, 250, 0, 30}, {1, 2, 3});
   const std::string bytes = Png(image);
   const auto decode = [&](const char* op, int64_t channels, DataType dtype) {
@@ -267,10 +269,10 @@ TEST(Png, IsConverted) {
   EXPECT_THAT(Decode("DecodeGif", bytes), TensorEq(*image.Reshaped({1, 1, 2, 3})));
 }
 
-TEST(Png, OfAPalette) {
+TEST(Png, DecodesPalettes) {
   const std::string palette =
       PngChunk("PLTE", std::string("\x0a\x14\x1e\x28\x32\x3c\x46\x50\x5a\x64\x6e\x78", 12));
-  // The last color has no alpha, and is opaque.
+  // The last color has no alpha value, so it is opaque.
   const std::string alphas = PngChunk("tRNS", "\xc8\x01\x80");
   const Tensor rgb = AsTensor<uint8_t>(
       {100, 110, 120, 70, 80, 90, 40, 50, 60, 10, 20, 30, 10, 20, 30, 100, 110, 120}, {2, 3, 3});
@@ -303,7 +305,7 @@ TEST(Png, OfAPalette) {
   }
 }
 
-TEST(Png, OfGrayOfFewBits) {
+TEST(Png, DecodesGrayOfFewBits) {
   const std::string one = PngFile(3, 1, 1, 0, false, "", std::string("\0\xa0", 2));
   EXPECT_THAT(DecodeTo("DecodePng", one, 0), TensorEq(AsTensor<uint8_t>({255, 0, 255}, {1, 3, 1})));
   const std::string two = PngFile(4, 1, 2, 0, false, "", std::string("\0\x1b", 2));
@@ -314,7 +316,7 @@ TEST(Png, OfGrayOfFewBits) {
               TensorEq(AsTensor<uint8_t>({34, 34, 34, 255, 255, 255}, {1, 2, 3})));
   EXPECT_THAT(DecodeTo("DecodePng", four, 1, DT_UINT16),
               TensorEq(AsTensor<uint16_t>({34 * 257, 65535}, {1, 2, 1})));
-  // A gray of 8 bits that is transparent.
+  // One gray value of 8 bits is transparent.
   const std::string eight = PngFile(2, 1, 8, 0, false, PngChunk("tRNS", std::string("\0\7", 2)),
                                     std::string("\0\7\x09", 3));
   EXPECT_THAT(DecodeTo("DecodePng", eight, 4),
@@ -322,9 +324,9 @@ TEST(Png, OfGrayOfFewBits) {
   EXPECT_THAT(DecodeTo("DecodePng", eight, 1), TensorEq(AsTensor<uint8_t>({7, 9}, {1, 2, 1})));
 }
 
-TEST(Png, Interlaced) {
+TEST(Png, DecodesInterlacedImages) {
   const Tensor image = RandomTensor(DT_UINT8, {8, 8, 1}, 0, 255);
-  // The first column and row of each pass, and the distances of columns and rows.
+  // For each pass: its first column and row, and the distances between its columns and rows.
   constexpr int kPasses[][4] = {{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4},
                                 {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}};
   std::string data;
@@ -339,7 +341,7 @@ TEST(Png, Interlaced) {
   EXPECT_THAT(DecodeTo("DecodePng", PngFile(8, 8, 8, 0, true, "", data), 0), TensorEq(image));
 }
 
-TEST(Jpeg, OfCmyk) {
+TEST(Jpeg, DecodesCmyk) {
   const auto solid = [](const std::vector<uint8_t>& color) {
     Tensor image(DT_UINT8, {8, 8, static_cast<int64_t>(color.size())});
     for (int64_t i = 0; i < image.NumElements(); ++i) {
@@ -350,10 +352,10 @@ TEST(Jpeg, OfCmyk) {
   EXPECT_THAT(DecodeTo("DecodeJpeg", JpegFile({77}, -1), 0), TensorEq(solid({77})));
   EXPECT_THAT(DecodeTo("DecodeJpeg", JpegFile({201, 99, 3}, 0), 0), TensorEq(solid({201, 99, 3})));
   const std::vector<int> cmyk = {200, 100, 50, 180};
-  // Those of Adobe are inverted.
+  // Adobe inverts CMYK colors.
   EXPECT_THAT(DecodeTo("DecodeJpeg", JpegFile(cmyk, -1), 0), TensorEq(solid({16, 45, 60})));
   EXPECT_THAT(DecodeTo("DecodeJpeg", JpegFile(cmyk, 0), 3), TensorEq(solid({141, 70, 35})));
-  // YCCK of a gray: 255 - 55 of each color.
+  // YCCK of a gray. Each color is 255 - 55.
   EXPECT_THAT(DecodeTo("DecodeJpeg", JpegFile({55, 128, 128, 180}, 2), 0),
               TensorEq(solid({141, 141, 141})));
   EXPECT_THAT(OpTester("DecodeAndCropJpeg")
@@ -393,7 +395,7 @@ TEST(Jpeg, KeepsSmoothImages) {
   }
 }
 
-TEST(Jpeg, OfQualities) {
+TEST(Jpeg, EncodesQualities) {
   const Tensor image = RandomTensor(DT_UINT8, {40, 40, 3}, 0, 255);
   size_t last = 0;
   for (const int32_t quality : {0, 30, 70, 100}) {
@@ -409,7 +411,7 @@ TEST(Jpeg, OfQualities) {
   }
 }
 
-TEST(Jpeg, IsCropped) {
+TEST(Jpeg, Crops) {
   const std::string bytes = Jpeg(Smooth(37, 45, 3));
   const Tensor whole = *Decode("DecodeJpeg", bytes);
   for (const std::vector<int32_t>& w :
@@ -435,7 +437,7 @@ TEST(Jpeg, IsCropped) {
               StatusIs(kInvalidArgument, ::testing::HasSubstr("Invalid crop window")));
 }
 
-TEST(Jpeg, IsScaledAndConverted) {
+TEST(Jpeg, ScalesAndConverts) {
   const Tensor whole = Smooth(32, 48, 3);
   const std::string bytes = Jpeg(whole);
   for (const int64_t ratio : {1, 2, 4, 8}) {
@@ -448,7 +450,7 @@ TEST(Jpeg, IsScaledAndConverted) {
                              .Attr("fancy_upscaling", false)
                              .ShapeIsData()
                              .RunOne();
-      // The means of blocks.
+      // Scaling returns the means of blocks.
       const int64_t depth = channels == 1 ? 1 : 3;
       Tensor means(DT_UINT8, {32 / ratio, 48 / ratio, depth});
       for (int64_t i = 0; i < means.NumElements(); ++i) {
@@ -496,7 +498,7 @@ TEST(Gif, HasFrames) {
       {255, 0, 0, 0, 0, 255, 255, 0, 0, 0, 0, 255, 255, 0, 0, 0, 0, 255}, {1, 2, 3, 3});
   const Tensor decoded = *Decode("DecodeGif", Gif());
   EXPECT_THAT(decoded, TensorEq(image));
-  // Two copies of the frame.
+  // The file has two copies of the frame.
   std::string two = Gif();
   const size_t frame = two.find(',');
   two.insert(two.size() - 1, two.substr(frame, two.size() - 1 - frame));
@@ -517,7 +519,7 @@ TEST(Gif, HasFrames) {
 }
 
 // Interlaced rows come in the order 0, 4, 2, 6, 1, 3, 5, 7.
-TEST(Gif, Interlaced) {
+TEST(Gif, DecodesInterlacedImages) {
   std::string gif = std::string("GIF89a\x01\0\x08\0\xf2\0\0", 13);
   std::vector<uint8_t> colors;
   for (int i = 0; i < 8; ++i) {
@@ -525,13 +527,14 @@ TEST(Gif, Interlaced) {
   }
   gif.append(colors.begin(), colors.end());
   gif += std::string(",\0\0\0\0\x01\0\x08\0\x40", 10);
-  // Codes of 4 bits, the low ones first. Two codes 8 clear the table before codes get longer.
+  // Codes have 4 bits, lowest bits first. Code 8 clears the table before codes get longer; it
+  // occurs twice.
   gif += std::string("\x03\x06\x08\x24\x86\x31\x75\x09\0;", 10);
   EXPECT_THAT(Decode("DecodeGif", gif), TensorEq(AsTensor<uint8_t>(colors, {1, 8, 1, 3})));
 }
 
-TEST(Bmp, OfAllDepths) {
-  // Rows are padded to four bytes, and the last one comes first.
+TEST(Bmp, DecodesAllDepths) {
+  // Rows are padded to four bytes. The last row comes first.
   const std::string bgr("\x01\x02\x03\x04\x05\x06\0\0\x07\x08\x09\x0a\x0b\x0c\0\0", 16);
   EXPECT_THAT(Decode("DecodeBmp", Bmp(2, 2, 24, bgr)),
               TensorEq(AsTensor<uint8_t>({9, 8, 7, 12, 11, 10, 3, 2, 1, 6, 5, 4}, {2, 2, 3})));
@@ -558,7 +561,7 @@ TEST(Bmp, OfAllDepths) {
   }
 }
 
-TEST(WebP, IsDecoded) {
+TEST(WebP, DecodesFiles) {
   const Tensor rgb = AsTensor<uint8_t>({10, 20, 30, 200, 100, 50, 1, 2, 3, 4, 5, 6}, {1, 2, 2, 3});
   EXPECT_THAT(Decode("DecodeWebP", Literal(kWebP)), TensorEq(rgb));
   EXPECT_THAT(Decode("DecodeImage", Literal(kWebP)), TensorEq(rgb));
@@ -590,7 +593,7 @@ TEST(WebP, IsDecoded) {
               StatusIs(kInvalidArgument, ::testing::HasSubstr("the header cannot be read")));
 }
 
-TEST(ImageFiles, OfOtherFormatsAreRejected) {
+TEST(ImageFiles, RejectOtherFormats) {
   const std::string png = Png(Smooth(2, 2, 3));
   const std::string jpeg = Jpeg(Smooth(2, 2, 3));
   const struct {
@@ -602,7 +605,7 @@ TEST(ImageFiles, OfOtherFormatsAreRejected) {
       {"DecodePng", Bmp(1, 1, 32, "1234"), "contents is a BMP image"},
       {"DecodeWebP", jpeg, "contents is a JPEG image"},
       {"DecodeImage", "", "contents is empty"},
-      {"DecodeImage", "text", "contents is no image"},
+      {"DecodeImage", "text", "contents is not an image"},
       {"DecodePng", png.substr(0, 40), "Invalid PNG data: the file is truncated"},
       {"DecodePng", PngFile(2, 1, 8, 3, false, "", std::string("\0\0\1", 3)),
        "Invalid PNG data: IDAT: Missing PLTE before IDAT"},
@@ -637,7 +640,7 @@ TEST(ImageFiles, RejectImagesThatCannotBeEncoded) {
               StatusIs(kInvalidArgument, ::testing::HasSubstr("image must have 1 to 4 channels")));
   EXPECT_THAT(OpTester("EncodePng").Input(Tensor(DT_UINT8, {0, 2, 3})).Run(),
               StatusIs(kInvalidArgument, ::testing::HasSubstr("a PNG file cannot have 2 x 0")));
-  // No files of images of 2^64 pixels.
+  // There are no images, but each would have 2^64 pixels.
   EXPECT_THAT(OpTester("EncodePng")
                   .Input(Tensor(DT_UINT8, {0, int64_t{1} << 32, int64_t{1} << 32, 4}))
                   .RunOne(),
@@ -664,9 +667,9 @@ TEST(ImageFiles, RejectImagesThatCannotBeEncoded) {
               StatusIs(kInvalidArgument, "quality must be in [0,100], but is -1"));
 }
 
-// A decoder ends when it sees that the deadline has passed.
+// A decoder stops when it sees that the deadline has passed.
 TEST(ImageFiles, StopWithinAnImage) {
-  RunStop stop(nullptr, nullptr, RunStop::Clock::time_point());
+  StopToken stop(nullptr, nullptr, StopToken::Clock::time_point());
   const auto is_stopped = StatusIs(absl::StatusCode::kCancelled, "the run was stopped");
   const std::string progressive =
       BytesOf(OpTester("EncodeJpeg").Input(Smooth(17, 19, 3)).Attr("progressive", true).RunOne());
@@ -686,7 +689,7 @@ TEST(ImageFiles, StopWithinAnImage) {
   EXPECT_THAT(internal::EncodePng(image.raw_data(), size, 8, -1, &bytes, &stop), is_stopped);
 }
 
-// 3,000 files with changed, missing and repeated bytes: each is decoded or rejected.
+// Changes, removes and repeats bytes of files. Each file is decoded or rejected.
 TEST(ImageFiles, MayHaveAnyBytes) {
   std::vector<std::string> files = {
       Png(Smooth(9, 11, 3)),   Png(RandomTensor(DT_UINT16, {3, 5, 4}, 0, 65535)),
@@ -721,7 +724,7 @@ TEST(ImageFiles, MayHaveAnyBytes) {
           bytes.insert(at, bytes.substr(below(bytes.size()), below(20)));
       }
     }
-    // Otherwise a decoder would see none of the changes of chunks.
+    // Without valid checksums, a decoder would not see changed chunks.
     if (internal::ImageFormatOf(bytes) == internal::ImageFormat::kPng && below(2) == 0) {
       std::string fixed = kPngSignature;
       ForEachPngChunk(bytes, [&](const std::string& type, const std::string& data) {

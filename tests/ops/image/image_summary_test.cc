@@ -1,4 +1,4 @@
-// ImageSummary: tags, files and the scale of their pixels.
+// Tests of ImageSummary: tags, image files and the scale of their pixels.
 #include <cmath>
 
 #include "gradflow/proto/summary.pb.h"
@@ -64,22 +64,22 @@ TEST(ImageSummary, ScalesNumbers) {
     return *Decoded(ImagesOf(images), 0).Reshaped({count});
   };
   for (const DataType dtype : {DT_FLOAT, DT_HALF, DT_DOUBLE}) {
-    // The largest is 255; rounded down.
+    // The largest number becomes 255. Pixels are rounded down.
     EXPECT_THAT(decoded(dtype, {0, 1, 2, 4}), TensorEq(AsTensor<uint8_t>({0, 63, 127, 255})));
-    // The largest magnitude is 127 around 128.
+    // The number of largest magnitude becomes 128 - 127 or 128 + 127.
     EXPECT_THAT(decoded(dtype, {0, -4, 2}), TensorEq(AsTensor<uint8_t>({128, 1, 191})));
-    // What is not finite has the bad color, and does not count.
+    // Numbers that are not finite get the bad color and do not affect the scale.
     EXPECT_THAT(decoded(dtype, {kNan, 0, 2, kInf, -kInf}),
                 TensorEq(AsTensor<uint8_t>({255, 0, 255, 255, 255})));
     EXPECT_THAT(decoded(dtype, {0, 0}), TensorEq(AsTensor<uint8_t>({0, 0})));
     EXPECT_THAT(decoded(dtype, {kNan}), TensorEq(AsTensor<uint8_t>({255})));
   }
-  // Computed in the type of the image, as TensorFlow does.
+  // Pixels are computed in the type of the image, like in TensorFlow.
   for (const DataType dtype : {DT_FLOAT, DT_HALF, DT_DOUBLE}) {
     const uint8_t most = dtype == DT_FLOAT ? 255 : 254;
     EXPECT_THAT(decoded(dtype, {0.1f, 0.7f, 0.33f, 1.9f}),
                 TensorEq(AsTensor<uint8_t>({13, 93, 44, most})));
-    // 1.4f is less than 1.4, which shows in double.
+    // 1.4f is less than 1.4, which is visible in double.
     EXPECT_THAT(
         decoded(dtype, {-0.3f, 0.77f, 1.4f}),
         TensorEq(AsTensor<uint8_t>({100, 197, dtype == DT_DOUBLE ? uint8_t{254} : uint8_t{255}})));
@@ -88,12 +88,12 @@ TEST(ImageSummary, ScalesNumbers) {
   const Tensor color = AsTensor<float>({1, 0, kNan, 0, 1, 0.5f}, {1, 1, 2, 3});
   EXPECT_THAT(Decoded(ImagesOf(color), 0),
               TensorEq(AsTensor<uint8_t>({255, 0, 0, 0, 255, 127}, {1, 2, 3})));
-  // Doubles beyond the range of float, whose largest one is infinite, and the scale 0.
+  // The largest double exceeds the range of float, so it becomes infinite and the scale 0.
   EXPECT_THAT(Decoded(ImagesOf(AsTensor<double>({1e300, 1}, {1, 1, 2, 1})), 0),
               TensorEq(AsTensor<uint8_t>({0, 0}, {1, 2, 1})));
 }
 
-TEST(ImageSummary, Errors) {
+TEST(ImageSummary, RejectsInvalidInputs) {
   const auto error = [](const Tensor& tag, const Tensor& images, const Tensor& bad) {
     return OpTester("ImageSummary").Input(tag).Input(images).Attr("bad_color", bad).Run().status();
   };

@@ -26,7 +26,7 @@ double Iou(const float* a, const float* b) {
   return area_a <= 0 || area_b <= 0 ? 0 : common / (area_a + area_b - common);
 }
 
-// The selected boxes, by the definition.
+// Selects boxes by the definition.
 std::vector<int32_t> SelectedBoxes(const Tensor& boxes, const Tensor& scores, size_t limit,
                                    double iou, double score) {
   const auto s = scores.flat<float>();
@@ -97,7 +97,7 @@ TEST(NonMaxSuppression, AgreesWithItsDefinition) {
   }
 }
 
-// Each selected box multiplies the scores of the others by a Gaussian of the overlap.
+// Each selected box multiplies the scores of the other boxes by a Gaussian of the overlap.
 TEST(NonMaxSuppression, ReducesScoresSoftly) {
   const int64_t n = 20;
   const Tensor boxes = RandomTensor(DT_FLOAT, {n, 4}, 0, 1);
@@ -130,7 +130,7 @@ TEST(NonMaxSuppression, ReducesScoresSoftly) {
               TensorNear(FromDoubles(DT_FLOAT, (*outputs)[0].shape(), selected_scores)));
 }
 
-TEST(NonMaxSuppression, OfClassesAndImages) {
+TEST(NonMaxSuppression, SelectsPerClassAndImage) {
   const int64_t batch = 2, n = 30, classes = 3;
   const Tensor boxes = RandomTensor(DT_FLOAT, {batch, n, classes, 4}, -0.2, 1.2);
   const Tensor scores = RandomTensor(DT_FLOAT, {batch, n, classes}, 0, 1, 2);
@@ -197,7 +197,7 @@ TEST(NonMaxSuppression, RejectsBadArguments) {
       {"columns", v4(RandomTensor(DT_FLOAT, {3, 3}), scores, 1, 0.5f),
        "boxes must have 4 columns, but has shape [3,3]"},
       {"scores", v4(boxes, RandomTensor(DT_FLOAT, {4}), 1, 0.5f),
-       "scores has incompatible shape [4], expected [3], one of each box"},
+       "scores has incompatible shape [4], expected [3], one per box"},
       {"limit", v4(boxes, scores, -1, 0.5f), "max_output_size must not be negative, but is -1"},
   });
   for (const float iou : {-0.1f, 1.1f, kNan}) {

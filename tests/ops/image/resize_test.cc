@@ -1,4 +1,4 @@
-// Tests of resampling: bilinear, bicubic, area and nearest neighbor, ScaleAndTranslate, and their
+// Tests of resampling: bilinear, bicubic, area, nearest neighbor and ScaleAndTranslate, with their
 // gradients.
 #include <algorithm>
 #include <chrono>
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "gradflow/core/run_stop.h"
+#include "gradflow/core/stop_token.h"
 #include "gradflow/ops/common/simd.h"
 #include "gradflow/testing/kernel_test.h"
 #include "tests/ops/common/error_case.h"
@@ -29,10 +29,11 @@ constexpr int64_t kSizes[][2] = {{1, 1}, {3, 7}, {8, 2}, {5, 4}, {10, 12}, {17, 
 constexpr int64_t kRows = 5;
 constexpr int64_t kColumns = 4;
 
-// The weights of the pixels of one dimension.
+// The weights of the input pixels for each output pixel, along one dimension.
 using Weights = std::vector<std::vector<double>>;
 
-// The position of output i in the input. Positions on the edge of a pixel round as floats do.
+// Returns the position of output i in the input. Computes in float, so that positions at the edge
+// of a pixel round like in the kernel.
 float Position(const Mode& mode, int64_t in, int64_t out, int64_t i) {
   const float scale = mode.align_corners && out > 1 && in > 1
                           ? static_cast<float>(in - 1) / static_cast<float>(out - 1)
@@ -105,7 +106,7 @@ Weights NearestWeights(const Mode& mode, int64_t in, int64_t out) {
   return weights;
 }
 
-// The images of shape [batch, rows.out, columns.out, depth], or the gradients of those.
+// Returns images of shape [batch, rows.out, columns.out, depth], or their gradients.
 Tensor Resampled(DataType dtype, const Tensor& x, const Weights& rows, const Weights& columns,
                  bool transposed) {
   const int64_t batch = x.dim_size(0);
@@ -189,7 +190,7 @@ TEST(Resize, AgreesWithItsDefinition) {
   }
 }
 
-TEST(Resize, OfEveryType) {
+TEST(Resize, RunsForEveryType) {
   const Mode mode = {false, true};
   const Weights bilinear[] = {BilinearWeights(mode, kRows, 8), BilinearWeights(mode, kColumns, 3)};
   const Weights nearest[] = {NearestWeights(mode, kRows, 8), NearestWeights(mode, kColumns, 3)};
@@ -241,7 +242,7 @@ TEST(Resize, GradientsAgreeWithTheirDefinition) {
   }
 }
 
-TEST(Resize, OfLargeImages) {
+TEST(Resize, RunsForLargeImages) {
   const Mode mode = {false, true};
   const Tensor x = RandomTensor(DT_UINT8, {1, 40, 60, 3}, 0, 255);
   for (const auto& size : {std::array<int64_t, 2>{70, 90}, std::array<int64_t, 2>{13, 18}}) {
@@ -256,7 +257,7 @@ TEST(Resize, OfLargeImages) {
   }
 }
 
-// Depths of less and more than a vector.
+// Fewer and more channels than a vector has lanes.
 TEST(Resize, HasTheSameBitsOnEverySimdTarget) {
   const std::vector<Mode> modes[] = {{{false, false}, {false, true}}, {{false, false}}};
   for (const std::string op : {"ResizeBilinear", "ResizeBicubic", "ResizeArea"}) {
@@ -297,8 +298,8 @@ TEST(Resize, KeepsInfinitiesOnEverySimdTarget) {
   ASSERT_TRUE(SetSimdTarget(""));
 }
 
-// Results of several megabytes are written with non-temporal stores.
-TEST(Resize, OfManyImagesIsThatOfEach) {
+// Results of several MiB are written with non-temporal stores.
+TEST(Resize, TreatsEachOfManyImagesAlike) {
   constexpr int64_t kBatch = 40;
   const Tensor x = RandomTensor(DT_FLOAT, {kBatch, 20, 30, 16}, -1, 1);
   for (const char* const op : {"ResizeBilinear", "ResizeBicubic", "ResizeArea"}) {
@@ -389,7 +390,7 @@ Weights KernelWeights(const std::string& name, bool antialias, double scale, dou
     double sum = 0;
     for (int64_t k = 0; k < in; ++k) {
       const double distance = std::abs(static_cast<double>(k) + 0.5 - center);
-      // The nearest pixels of the edge are in every span.
+      // The pixels closest to the edge are in every span.
       if (distance > reach + 1e-6) continue;
       weights[i][k] = KernelWeight(name, distance / width);
       sum += weights[i][k];
@@ -439,12 +440,12 @@ TEST(ScaleAndTranslate, AgreesWithItsDefinition) {
   }
 }
 
-// One row of the output is computed from all rows, and takes far longer than the deadline.
+// One output row depends on all input rows and takes much longer than the deadline.
 TEST(ScaleAndTranslate, StopsWithinARow) {
   constexpr int64_t kSize = 2000;
   Tensor x(DT_FLOAT, {1, kSize, kSize, 1});
   x.flat<float>().setConstant(1);
-  RunStop stop(nullptr, nullptr, RunStop::Clock::now() + std::chrono::milliseconds(400));
+  StopToken stop(nullptr, nullptr, StopToken::Clock::now() + std::chrono::milliseconds(400));
   GRADFLOW_ASSERT_OK_AND_ASSIGN(
       const std::vector<Tensor> outputs,
       OpTester("ScaleAndTranslate")
@@ -481,8 +482,8 @@ TEST(ScaleAndTranslate, HasTheSameBitsOnEverySimdTarget) {
   }
 }
 
-// Windows of more rows than a cache holds, and of fewer.
-TEST(ScaleAndTranslate, OfWideWindows) {
+// Windows with more rows than a cache holds, and with fewer.
+TEST(ScaleAndTranslate, RunsForWideWindows) {
   for (const int64_t columns : {3, 20000}) {
     SCOPED_TRACE(columns);
     const Tensor x = RandomTensor(DT_FLOAT, {1, 90, columns, 1}, -1, 1);
@@ -529,7 +530,7 @@ TEST(ScaleAndTranslate, RejectsBadArguments) {
               StatusIs(kInvalidArgument, ::testing::HasSubstr("finite positions")));
   EXPECT_THAT(tester({1, 1}, {0, kInf}, "box").Run(),
               StatusIs(kInvalidArgument, ::testing::HasSubstr("finite positions")));
-  // Everything is outside of the image.
+  // All positions are outside of the image.
   EXPECT_THAT(tester({1, 1}, {0, 1e30f}, "box").RunOne(),
               TensorEq(AsTensor<float>({0, 0, 0, 0}, {1, 2, 2, 1})));
 }

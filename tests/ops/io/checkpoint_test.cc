@@ -23,7 +23,7 @@ Tensor Texts(const std::vector<std::string>& texts) {
 
 class CheckpointOpsTest : public FolderFixture {
  protected:
-  // Writes tensors "a", a slice of "b", and "c".
+  // Writes the tensors "a" and "c", and two slices of "b".
   void Save(const std::string& prefix) {
     GRADFLOW_ASSERT_OK(OpTester("SaveV2")
                            .Input(Text(prefix))
@@ -46,7 +46,7 @@ class CheckpointOpsTest : public FolderFixture {
   }
 };
 
-TEST_F(CheckpointOpsTest, SaveV2AndRestoreV2) {
+TEST_F(CheckpointOpsTest, RestoreV2ReadsWhatSaveV2Wrote) {
   Save(File("c"));
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto tensors,
                                 Restore(File("c"), {"c", "b", "a", "b"}, {"", "", "", "2 2 -:1,1"},
@@ -79,7 +79,7 @@ TEST_F(CheckpointOpsTest, SaveV2AndRestoreV2) {
   EXPECT_EQ(shapes[1].DebugString(), "[2,1]");
 }
 
-TEST_F(CheckpointOpsTest, OldFormat) {
+TEST_F(CheckpointOpsTest, ReadsAndWritesTheOldFormat) {
   GRADFLOW_ASSERT_OK(OpTester("Save")
                          .Input(Text(File("o")))
                          .Input(Texts({"a", "b"}))
@@ -111,7 +111,7 @@ TEST_F(CheckpointOpsTest, OldFormat) {
                   .Attr("dt", DT_FLOAT)
                   .RunOne(),
               TensorEq(AsTensor<float>({8})));
-  // RestoreV2 reads it, too.
+  // RestoreV2 also reads the old format.
   EXPECT_THAT(Restore(File("o"), {"a"}, {""}, {DT_FLOAT}).RunOne(),
               TensorEq(AsTensor<float>({1, 2})));
   EXPECT_THAT(
@@ -122,8 +122,8 @@ TEST_F(CheckpointOpsTest, OldFormat) {
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("no tensor 'c'")));
 }
 
-// Slices that have as many elements as the tensor, but one of them twice.
-TEST_F(CheckpointOpsTest, SlicesThatOverlap) {
+// The slices have as many elements as the tensor, but they overlap.
+TEST_F(CheckpointOpsTest, RejectsSlicesThatOverlap) {
   const auto save = [](const char* op, const std::string& path, const char* second) {
     return OpTester(op)
         .Input(Text(path))
@@ -179,8 +179,8 @@ TEST_F(CheckpointOpsTest, MergedSlicesMustNotOverlap) {
               TensorEq(AsTensor<float>({1, 2})));
 }
 
-// OpTester calls shape functions with values of unknown shape, too, as of a graph that was imported
-// without shapes. No check of the shape precedes the use of the value then.
+// OpTester also calls shape functions with values of unknown shape, like a graph imported without
+// shapes. In this case, no check of the shape precedes the use of the value.
 TEST_F(CheckpointOpsTest, RejectsSlicesOfAnyShape) {
   Save(File("c"));
   for (const Tensor& slice : {Texts({}), Texts({"2 1,1"}), Tensor(DT_STRING, {2, 0})}) {
@@ -204,7 +204,7 @@ TEST_F(CheckpointOpsTest, RejectsSlicesOfAnyShape) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("shape_and_slices must")));
 }
 
-TEST_F(CheckpointOpsTest, MergeV2Checkpoints) {
+TEST_F(CheckpointOpsTest, MergesCheckpoints) {
   Save(File("p/1"));
   GRADFLOW_ASSERT_OK(OpTester("SaveV2")
                          .Input(Text(File("p/2")))
@@ -226,7 +226,7 @@ TEST_F(CheckpointOpsTest, MergeV2Checkpoints) {
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
-TEST_F(CheckpointOpsTest, ShardedFilename) {
+TEST_F(CheckpointOpsTest, FormatsShardedFilenames) {
   EXPECT_THAT(OpTester("ShardedFilename")
                   .Input(Text("w"))
                   .Input(AsScalar<int32_t>(3))
@@ -245,7 +245,7 @@ TEST_F(CheckpointOpsTest, ShardedFilename) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("basename")));
 }
 
-// The graph of TensorFlow's savers.
+// The graph that TensorFlow's savers build.
 TEST_F(CheckpointOpsTest, SavesAndRestoresVariables) {
   const Scope s = Scope::NewRootScope();
   const auto w = ops::VarHandleOp(s.WithOpName("w"), DT_FLOAT, {2});

@@ -11,7 +11,7 @@ namespace gradflow {
 namespace testing {
 namespace {
 
-// Calls with a folder of their own.
+// Each test has a new folder.
 class FileOps : public ::testing::Test {
  protected:
   FileOps() {
@@ -69,7 +69,7 @@ TEST_F(FileOps, FindPaths) {
   matches("none", {});
   matches("none/*", {});
   matches("c\\.png", {"c.png"});
-  // Patterns together.
+  // Two patterns in one call.
   Tensor two(DT_STRING, {2});
   two.flat<tstring>()(0) = Path("c*");
   two.flat<tstring>()(1) = Path("a*");

@@ -60,7 +60,7 @@ TEST_F(ImmutableConstTest, RejectsOtherFiles) {
 
 TEST_F(ImmutableConstTest, StopsWhileItReads) {
   WriteFile(File("data"), "12345678");
-  RunStop stop(nullptr, nullptr, RunStop::Clock::time_point());
+  StopToken stop(nullptr, nullptr, StopToken::Clock::time_point());
   GRADFLOW_EXPECT_OK(Const(File("data"), DT_INT32, {2}).StoppedBy(&stop).RunOnThreads(1).status());
   EXPECT_TRUE(stop.IsStopped());
 }

@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 
 using Complex = std::complex<double>;
 
-// The elements as complex numbers.
+// Returns the elements as complex numbers.
 std::vector<Complex> Elements(const Tensor& x) {
   std::vector<Complex> values;
   DispatchType(NumberTypes(), x.dtype(), [&](auto tag) {
@@ -50,7 +50,7 @@ Tensor FromComplex(DataType dtype, const TensorShape& shape, const std::vector<C
   return x;
 }
 
-// Multiplies in float64, with broadcasting.
+// Multiplies with broadcasting, in float64.
 Tensor ProductReference(const Tensor& x, const Tensor& y, bool adj_x, bool adj_y, DataType dtype) {
   const int xr = x.dims();
   const int yr = y.dims();
@@ -70,7 +70,7 @@ Tensor ProductReference(const Tensor& x, const Tensor& y, bool adj_x, bool adj_y
   const std::vector<Complex> a = Elements(x);
   const std::vector<Complex> b = Elements(y);
   std::vector<Complex> out(shape.num_elements());
-  // The index of the matrix of a tensor for a batch.
+  // Returns the index of the matrix that a tensor contributes to a batch index.
   const auto matrix = [&](const Tensor& t, int64_t index) {
     int64_t at = 0;
     int64_t stride = 1;
@@ -112,7 +112,7 @@ TensorShape WithMatrix(TensorShape shape, int64_t rows, int64_t columns, bool ad
   return shape;
 }
 
-TEST(BatchMatMul, OfEveryShape) {
+TEST(BatchMatMul, RunsForEveryShape) {
   struct Batches {
     TensorShape x;
     TensorShape y;
@@ -120,7 +120,7 @@ TEST(BatchMatMul, OfEveryShape) {
   const Batches batches[] = {{{}, {}},     {{3}, {3}},       {{3}, {}},           {{}, {3}},
                              {{3}, {1}},   {{2, 1}, {1, 3}}, {{4, 1, 2}, {3, 1}}, {{2, 3}, {2, 3}},
                              {{40}, {40}}, {{1}, {5}}};
-  // Small ones, and those that the BLAS computes, of one block and of several.
+  // Small products, and products that the BLAS computes in one block or several.
   const int64_t sizes[][3] = {{2, 3, 4}, {1, 1, 1}, {20, 30, 25}, {1, 300, 9}};
   for (const Batches& batch : batches) {
     for (const auto& [m, n, k] : sizes) {
@@ -142,7 +142,7 @@ TEST(BatchMatMul, OfEveryShape) {
   }
 }
 
-TEST(BatchMatMul, OfEveryType) {
+TEST(BatchMatMul, RunsForEveryType) {
   using Types = TypeList<bfloat16, half, float, double, int16_t, int32_t, int64_t, uint8_t,
                          uint16_t, uint32_t, uint64_t, complex64, complex128>;
   ForEachType(Types(), [](auto tag) {
@@ -157,7 +157,7 @@ TEST(BatchMatMul, OfEveryType) {
   });
 }
 
-TEST(BatchMatMulV3, OfTwoTypes) {
+TEST(BatchMatMulV3, MultipliesTwoTypes) {
   struct Types {
     DataType x;
     DataType y;
@@ -196,7 +196,7 @@ TEST(BatchMatMul, HasTheSameBitsOnAnyNumberOfThreads) {
   }
 }
 
-TEST(BatchMatMul, OfNothing) {
+TEST(BatchMatMul, TakesEmptyTensors) {
   for (const char* op : {"BatchMatMul", "BatchMatMulV2"}) {
     EXPECT_THAT(BatchProduct(op, Tensor(DT_FLOAT, {2, 3, 0}), Tensor(DT_FLOAT, {2, 0, 1})).RunOne(),
                 TensorEq(AsTensor<float>({0, 0, 0, 0, 0, 0}, {2, 3, 1})));
@@ -216,7 +216,7 @@ TEST(BatchMatMul, KeepsNan) {
               TensorEq(AsTensor<float>({0, kNan, kNan, kNan}, {1, 2, 2})));
 }
 
-TEST(BatchMatMul, Refuses) {
+TEST(BatchMatMul, RejectsInvalidInputs) {
   const auto product = [](const char* op, const TensorShape& x, const TensorShape& y) {
     return BatchProduct(op, Tensor(DT_FLOAT, x), Tensor(DT_FLOAT, y));
   };
@@ -263,9 +263,9 @@ TEST(SparseMatMul, IsAProductInFloat) {
               StatusIs(kInvalidArgument, HasSubstr("must be of type float or bfloat16")));
 }
 
-// A small product of several blocks of rows or columns is computed once: two threads would add to
-// the same elements.
-TEST(BatchMatMul, OfSmallLongProducts) {
+// A single thread computes a small product with several blocks of rows or columns, because two
+// threads would add to the same elements.
+TEST(BatchMatMul, ComputesSmallLongProductsOnce) {
   constexpr int64_t kBatches = 1000;
   constexpr int64_t kLong = 300;
   const Tensor one = RandomTensor(DT_FLOAT, {kBatches, 1, 1}, 1, 2, 3);

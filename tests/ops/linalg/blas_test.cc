@@ -31,8 +31,8 @@ std::vector<T> Product(const std::vector<T>& a, const std::vector<T>& b) {
   return c;
 }
 
-// Concurrent calls, as by several MatMuls. A serial OpenBLAS returns wrong results unless they are
-// serialized.
+// Multiplies on many threads at once, like several MatMul nodes. A serial OpenBLAS returns wrong
+// results unless its calls are serialized.
 template <typename T>
 void ExpectRightOnManyThreads() {
   const std::vector<T> a = Numbers<T>(5);
@@ -57,13 +57,13 @@ void ExpectRightOnManyThreads() {
   EXPECT_THAT(wrong, ::testing::Each(0));
 }
 
-TEST(Blas, IsRightWhenManyThreadsMultiplyAtOnce) {
+TEST(Blas, MultipliesOnManyThreadsAtOnce) {
   ExpectRightOnManyThreads<float>();
   ExpectRightOnManyThreads<double>();
 }
 
 TEST(Blas, MultipliesBlocks) {
-  // The lower right 2x1 block of [2x3] * [3x2] with a transposed, inside larger matrices.
+  // Multiplies the lower right 2x1 block of [2x3] * [3x2], inside larger matrices. a is transposed.
   const std::vector<float> a = {1, 2, 9, 3, 4, 9, 5, 6, 9};
   const std::vector<float> b = {1, 2, 9, 3, 4, 9, 5, 6, 9};
   std::vector<float> c(6, -1);
@@ -74,7 +74,7 @@ TEST(Blas, MultipliesBlocks) {
   EXPECT_THAT(c, ::testing::ElementsAre(-1, -1, -1, -1, 2 * 2 + 4 * 4 + 6 * 6, -1));
 }
 
-// Elements of the result are not read, unless they are added to.
+// The product does not read the result unless it adds to it.
 TEST(Blas, ReplacesNans) {
   constexpr int64_t n = 100;
   const std::vector<float> a(n * n, 1);

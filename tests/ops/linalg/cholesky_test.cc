@@ -25,20 +25,20 @@ TEST(Cholesky, TimesItsAdjointIsTheInput) {
   }
 }
 
-TEST(Cholesky, OfMatricesThatAreNotPositiveIsNan) {
+TEST(Cholesky, ReturnsNanUnlessPositiveDefinite) {
   const Tensor x = AsTensor<double>({1, 2, 2, 1, 4, 2, 2, 5}, {2, 2, 2});
   EXPECT_THAT(OpTester("Cholesky").Input(x).RunOne(),
               TensorEq(AsTensor<double>({kNan, 0, kNan, kNan, 2, 0, 1, 2}, {2, 2, 2})));
 }
 
-TEST(Cholesky, OfNothing) {
+TEST(Cholesky, TakesEmptyTensors) {
   EXPECT_THAT(OpTester("Cholesky").Input(Tensor(DT_FLOAT, {0, 3, 3})).RunOne(),
               TensorEq(Tensor(DT_FLOAT, {0, 3, 3})));
   EXPECT_THAT(OpTester("Cholesky").Input(Tensor(DT_FLOAT, {2, 0, 0})).RunOne(),
               TensorEq(Tensor(DT_FLOAT, {2, 0, 0})));
 }
 
-// Compares with central differences of the sum of weight * Cholesky(x), for symmetric x.
+// Compares with central differences of sum(weight * Cholesky(x)) for symmetric x.
 TEST(CholeskyGrad, IsTheGradientOfCholesky) {
   constexpr int64_t n = 4;
   constexpr double kStep = 1e-5;
@@ -74,7 +74,7 @@ TEST(CholeskyGrad, IsTheGradientOfCholesky) {
               TensorNear(expected, 1e-8, 1e-8));
 }
 
-TEST(CholeskyGrad, OfBatchesAndFloats) {
+TEST(CholeskyGrad, RunsForBatchesAndFloats) {
   const Tensor l = AsTensor<float>({4, 1, 2, 3, 4, 1, 2, 3}, {2, 2, 2});
   const Tensor grad = AsTensor<float>({4, 1, 1, 3, 4, 1, 1, 3}, {2, 2, 2});
   EXPECT_THAT(OpTester("CholeskyGrad").Input(l).Input(grad).RunOne(),
@@ -87,7 +87,7 @@ TEST(CholeskyGrad, OfBatchesAndFloats) {
               TensorEq(Tensor(DT_FLOAT, {0, 0})));
 }
 
-TEST(Cholesky, Refuses) {
+TEST(Cholesky, RejectsInvalidInputs) {
   const auto grad = [](const TensorShape& l, const TensorShape& g) {
     return OpTester("CholeskyGrad").Input(Tensor(DT_FLOAT, l)).Input(Tensor(DT_FLOAT, g));
   };

@@ -1,4 +1,4 @@
-// Properties that all decompositions and functions of matrices share.
+// Tests of properties that all matrix decompositions and matrix functions share.
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -17,8 +17,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// An op with its attributes. The input is self-adjoint and positive definite, so that all ops
-// accept it; `right_columns` is the number of columns of a second input.
+// An op with its attributes. All ops accept an input that is self-adjoint and positive definite.
+// `right_columns` is the number of columns of a second input, or 0 if there is none.
 struct Decomposition {
   std::string name;
   OpTester op;
@@ -52,7 +52,7 @@ std::vector<Decomposition> Decompositions(DataType dtype) {
   return all;
 }
 
-// Returns the tester with its inputs: x, and a right-hand side.
+// Returns the tester with its inputs: x, and the right-hand side if the op has one.
 OpTester With(const Decomposition& decomposition, const Tensor& x) {
   OpTester op = OpTester(decomposition.op).Input(x);
   if (decomposition.right_columns > 0) {
@@ -68,7 +68,7 @@ TEST(Decompositions, HaveTheSameBitsOnAnyNumberOfThreads) {
   Everywhere where;
   where.threads = {1, 3};
   for (const DataType dtype : {DT_DOUBLE, DT_COMPLEX128}) {
-    // Matrices large enough that products are computed by the BLAS and that threads share a batch.
+    // The matrices are large enough for the BLAS, and for threads to share a batch.
     const Tensor x = PositiveMatrices(dtype, {12, 40, 40});
     for (const Decomposition& decomposition : Decompositions(dtype)) {
       SCOPED_TRACE(absl::StrCat(decomposition.name, " of ", DataTypeString(dtype)));
@@ -89,7 +89,7 @@ double Largest(Tensor x) {
   return largest;
 }
 
-// Returns the largest difference, relative to the largest element of `expected`.
+// Returns the largest error relative to the largest element of `expected`.
 double Error(const Tensor& actual, const Tensor& expected) {
   const auto difference = OpTester("Sub").Input(actual).Input(expected).RunOne();
   GRADFLOW_EXPECT_OK(difference.status());
@@ -106,8 +106,8 @@ struct Hard {
   Tensor matrix;
 };
 
-// Matrices of condition 1e16 and more, of elements of very different sizes, of tiny and of large
-// elements, of rank 1 and 0.
+// Matrices with a condition number of 1e16 or more, with elements of very different sizes, with
+// tiny or large elements, and with rank 1 or 0.
 std::vector<Hard> HardMatrices(DataType dtype, int64_t m, int64_t n) {
   const Tensor x = RandomMatrices(dtype, {m, n});
   const auto map = [&x](double (*f)(double i, double j), bool random) {
@@ -129,7 +129,7 @@ std::vector<Hard> HardMatrices(DataType dtype, int64_t m, int64_t n) {
   };
 }
 
-TEST(Decompositions, OfHardMatricesAreAccurate) {
+TEST(Decompositions, AreAccurateForHardMatrices) {
   constexpr double kTolerance = 2e-14;
   for (const DataType dtype : {DT_DOUBLE, DT_COMPLEX128}) {
     for (const auto& [m, n] :
@@ -172,7 +172,7 @@ TEST(Decompositions, OfHardMatricesAreAccurate) {
   }
 }
 
-TEST(Decompositions, OfHardSelfAdjointMatricesAreAccurate) {
+TEST(Decompositions, AreAccurateForHardSelfAdjointMatrices) {
   constexpr double kTolerance = 2e-14;
   for (const DataType dtype : {DT_DOUBLE, DT_COMPLEX128}) {
     for (const Hard& hard : HardMatrices(dtype, 12, 12)) {
@@ -203,8 +203,8 @@ TEST(Decompositions, OfHardSelfAdjointMatricesAreAccurate) {
   }
 }
 
-// Returns true if all elements of matrix i of a batch are NaN. If `lower`, looks at the lower
-// triangle, and expects zeros above it.
+// Returns true if all elements of matrix i of a batch are NaN. If `lower`, checks only the lower
+// triangle and expects zeros above it.
 bool IsNan(const Tensor& batch, int64_t i, bool lower) {
   Tensor matrix = batch.SubSlice(i);
   const int64_t columns = matrix.dims() == 0 ? 1 : matrix.dim_size(matrix.dims() - 1);
@@ -224,15 +224,15 @@ bool IsNan(const Tensor& batch, int64_t i, bool lower) {
   return all;
 }
 
-// LAPACK does not end for some matrices with NaN or infinity.
-TEST(Decompositions, OfNanAndInfinity) {
+// Some LAPACK functions never return for certain matrices with NaN or infinity.
+TEST(Decompositions, EndWithNanForNanAndInfinity) {
   for (const DataType dtype : kLinalgTypes) {
     const Tensor x = PositiveMatrices(dtype, {2, 5, 5});
     for (const Decomposition& decomposition : Decompositions(dtype)) {
       const std::string& name = decomposition.name;
-      // Some elements of these results do not depend on the element, and stay finite.
+      // Some results of these ops do not depend on the changed element and stay finite.
       const bool partly = name == "Lu" || name == "MatrixTriangularSolve";
-      // Loops compute these. Infinity need not become NaN there.
+      // Loops compute these ops. Infinity need not become NaN.
       const bool by_loops = partly || name == "LogMatrixDeterminant" ||
                             name == "MatrixDeterminant" || name == "MatrixInverse" ||
                             name == "MatrixSolve";
@@ -244,7 +244,8 @@ TEST(Decompositions, OfNanAndInfinity) {
           WithElements(&bad, [&](auto elements) { elements[at] = value; });
           const auto y = With(decomposition, bad).RunOnThreads(1);
           if (absl::StrContains(name, "Eig")) {
-            if (at == 14 && name != "Eig") continue;  // Above the diagonal, which is not read.
+            // The elements above the diagonal are not read.
+            if (at == 14 && name != "Eig") continue;
             EXPECT_THAT(
                 y, StatusIs(kInvalidArgument, HasSubstr("igen decomposition was not successful")));
             continue;
@@ -254,10 +255,10 @@ TEST(Decompositions, OfNanAndInfinity) {
           for (size_t i = 0; i < y->size(); ++i) {
             const Tensor& out = (*y)[i];
             if (out.NumElements() == 0 || out.dtype() == DT_INT32) continue;
-            // The other matrix of the batch.
+            // The other matrix of the batch is not affected.
             EXPECT_THAT(Tensor(out.SubSlice(1)), TensorEq((*expected)[i].SubSlice(1)));
             if (name == "Cholesky") {
-              // Above the diagonal, which is not read. The first and the last pivot may be
+              // Elements above the diagonal are not read. The first and the last pivot may be
               // infinite.
               const bool positive = at == 14 || (at % 24 == 0 && value > 0);
               EXPECT_EQ(IsNan(out, 0, true), !positive);
@@ -271,7 +272,8 @@ TEST(Decompositions, OfNanAndInfinity) {
   }
 }
 
-// In KiB. The outputs and copies of a matrix fit in `too_little`, but not LAPACK's workspace too.
+// Memory limits in KiB. `too_little` has room for the outputs and copies of a matrix, but not for
+// LAPACK's workspace.
 struct Limits {
   int64_t too_little;
   int64_t enough;
@@ -286,7 +288,7 @@ void ExpectCharge(const std::string& name, const OpTester& op, Limits limits) {
 }
 
 TEST(Decompositions, ChargeTheirWorkspaces) {
-  // A matrix has 128 KiB, or 256 KiB.
+  // A matrix takes 128 KiB, or 256 KiB if it is complex.
   const Tensor x = PositiveMatrices(DT_DOUBLE, {128, 128});
   const Tensor z = PositiveMatrices(DT_COMPLEX128, {128, 128});
   ExpectCharge("Svd", OpTester("Svd").Input(x), {1000, 1200});

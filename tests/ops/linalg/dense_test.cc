@@ -75,7 +75,7 @@ TYPED_TEST(DenseTest, Multiplies) {
   }
 }
 
-TYPED_TEST(DenseTest, MultipliesNothing) {
+TYPED_TEST(DenseTest, MultipliesEmptyMatrices) {
   using T = TypeParam;
   const WideMatrix<T> tall(3, 0);
   const WideMatrix<T> wide(0, 2);
@@ -98,7 +98,7 @@ TYPED_TEST(DenseTest, SolvesTriangularSystems) {
         WideMatrix<T> read = matrix;
         for (int64_t i = 0; i < n; ++i) {
           for (int64_t j = 0; j < n; ++j) {
-            // Well conditioned.
+            // Makes the matrix well-conditioned.
             matrix(i, j) = i == j ? matrix(i, j) + T(4) : matrix(i, j) / static_cast<double>(n);
             read(i, j) = matrix(i, j);
             if (triangle == Triangle::kUnitLower && i == j) {
@@ -172,7 +172,7 @@ TYPED_TEST(DenseTest, FactorsPositiveMatrices) {
       for (int64_t i = 0; i < j; ++i) l(i, j) = 0;
     }
     this->ExpectNear(Product(l, Adjoint(l)), a);
-    // In the last block of columns.
+    // The negative pivot is in the last block of columns.
     a(n - 1, n - 1) = -1;
     EXPECT_FALSE(FactorCholesky(&a));
   }

@@ -86,7 +86,7 @@ TEST(Eig, MultipliesToTheInput) {
   EXPECT_THAT((*eig)[0], TensorNear(AsTensor<complex64>({{0, 1}, {0, -1}})));
 }
 
-TEST(Eig, OfNothing) {
+TEST(Eig, TakesEmptyTensors) {
   for (const TensorShape& shape : {TensorShape({0, 0}), TensorShape({0, 2, 2})}) {
     GRADFLOW_EXPECT_OK(
         OpTester("Eig").Input(Tensor(DT_FLOAT, shape)).Attr("Tout", DT_COMPLEX64).Run().status());
@@ -96,7 +96,7 @@ TEST(Eig, OfNothing) {
               TensorEq(Tensor(DT_FLOAT, {1, 0})));
 }
 
-TEST(Eig, Refuses) {
+TEST(Eig, RejectsInvalidInputs) {
   for (const char* op : {"Eig", "SelfAdjointEig", "SelfAdjointEigV2"}) {
     const auto eig = [&](const Tensor& x) {
       OpTester tester = OpTester(op).Input(x);

@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Replaces "..." by as many of the letters "W", "X", "Y", "Z" as `rank` requires.
+// Replaces "..." by the last letters of "WXYZ", one for each dimension that it stands for.
 std::string WithoutEllipsis(std::string subscript, int rank) {
   const size_t at = subscript.find("...");
   if (at == std::string::npos) return subscript;
@@ -25,7 +25,7 @@ std::string WithoutEllipsis(std::string subscript, int rank) {
   return subscript.replace(at, 3, std::string("WXYZ").substr(4 - count));
 }
 
-// Sums over all values of all labels, in float64.
+// Sums over all label values in float64.
 Tensor EinsumReference(const std::string& equation, const std::vector<Tensor>& inputs) {
   const std::vector<std::string> sides = absl::StrSplit(equation, "->");
   std::vector<std::string> subscripts = absl::StrSplit(sides[0], ',');
@@ -80,7 +80,7 @@ OpTester Einsum(const std::string& equation, const std::vector<Tensor>& inputs) 
   return OpTester("Einsum").Inputs(inputs).Attr("equation", equation);
 }
 
-TEST(Einsum, OfManyEquations) {
+TEST(Einsum, RunsForManyEquations) {
   struct Case {
     const char* equation;
     std::vector<TensorShape> shapes;
@@ -161,8 +161,9 @@ TEST(Einsum, OfManyEquations) {
   }
 }
 
-// Random equations of up to four labels, which each input and the output have or not.
-TEST(Einsum, OfRandomEquations) {
+// Random equations with up to four labels. Each input and the output has a random subset of the
+// labels.
+TEST(Einsum, RunsForRandomEquations) {
   std::mt19937 random(6);
   for (int round = 0; round < 150; ++round) {
     const int num_inputs = 1 + random() % 3;
@@ -189,12 +190,12 @@ TEST(Einsum, OfRandomEquations) {
   }
 }
 
-TEST(Einsum, OfComplexNumbersDoesNotConjugate) {
+TEST(Einsum, DoesNotConjugateComplexNumbers) {
   const Tensor x = AsTensor<complex64>({{1, 2}, {0, 1}});
   EXPECT_THAT(Einsum("i,i->", {x, x}).RunOne(), TensorEq(AsScalar<complex64>({-4, 4})));
 }
 
-TEST(Einsum, OfNothing) {
+TEST(Einsum, TakesEmptyTensors) {
   EXPECT_THAT(Einsum("ij,jk->ik", {Tensor(DT_FLOAT, {2, 0}), Tensor(DT_FLOAT, {0, 2})}).RunOne(),
               TensorEq(AsTensor<float>({0, 0, 0, 0}, {2, 2})));
   EXPECT_THAT(Einsum("ij,jk->ik", {Tensor(DT_FLOAT, {0, 3}), Tensor(DT_FLOAT, {3, 2})}).RunOne(),
@@ -209,19 +210,19 @@ TEST(Einsum, HasTheSameBitsOnAnyNumberOfThreads) {
   GRADFLOW_EXPECT_OK(tester.RunEverywhere());
 }
 
-TEST(Einsum, Refuses) {
+TEST(Einsum, RejectsInvalidInputs) {
   const Tensor x(DT_FLOAT, {2, 3});
   const Tensor y(DT_FLOAT, {3, 4});
   ExpectErrors({
       {"shape", Einsum("ij,jk->ik", {x, x}),
-       "inputs[1] has shape [2,3], but dimension 0 must be 3, as that of label 'j' is elsewhere"},
+       "inputs[1] has shape [2,3], but dimension 0 must be 3, like label 'j' elsewhere"},
       {"repeated", Einsum("ii->i", {x}),
-       "inputs[0] has shape [2,3], but dimension 1 must be 2, as that of label 'i' is elsewhere"},
+       "inputs[0] has shape [2,3], but dimension 1 must be 2, like label 'i' elsewhere"},
       {"rank", Einsum("i->i", {x}), "inputs[0] has shape [2,3], expected rank 1, by its subscript"},
       {"rank of an ellipsis", Einsum("i...jk->i...jk", {x}), "expected rank 3 at least"},
       {"ellipsis", Einsum("...i->i", {x}),
        "the ellipses of the inputs have 1 dimensions, but the output has no ellipsis"},
-      {"broadcast", Einsum("...,...->...", {x, y}), "must be 2 or 1, as that of the ellipses"},
+      {"broadcast", Einsum("...,...->...", {x, y}), "must be 2 or 1, like the ellipses"},
   });
   const auto equation_error = [&](const char* equation, const char* error) {
     EXPECT_THAT(Einsum(equation, {x}).MakeKernel(), StatusIs(kInvalidArgument, HasSubstr(error)));

@@ -44,8 +44,8 @@ TYPED_TEST(LapackTest, RefusesSizesThatOverflow) {
               StatusIs(kInvalidArgument, HasSubstr("matrices of 2147483648 rows and 1 columns")));
 }
 
-// The sizes that LAPACK asks for are not negative and not less than its documentation requires.
-TYPED_TEST(LapackTest, WorkspacesOfLargeMatrices) {
+// The sizes that LAPACK reports are not smaller than its documentation requires.
+TYPED_TEST(LapackTest, ReportsWorkspacesOfLargeMatrices) {
   using T = TypeParam;
   constexpr int64_t n = 20000;
   const auto svd = SvdWork<T>(n, n, SingularVectors::kFull);

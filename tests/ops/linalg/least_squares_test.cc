@@ -18,7 +18,7 @@ OpTester SolveLs(const Tensor& a, const Tensor& b, double regularizer, bool fast
 }
 
 // The residual of the least-squares solution is orthogonal to the columns of the matrix.
-TEST(MatrixSolveLs, OfTallMatricesHasAnOrthogonalResidual) {
+TEST(MatrixSolveLs, TallMatricesHaveAnOrthogonalResidual) {
   for (const DataType dtype : kLinalgTypes) {
     const Tensor a = RandomMatrices(dtype, {2, 9, 4});
     const Tensor b = RandomMatrices(dtype, {2, 9, 3}, 2);
@@ -37,7 +37,7 @@ TEST(MatrixSolveLs, OfTallMatricesHasAnOrthogonalResidual) {
   }
 }
 
-TEST(MatrixSolveLs, OfWideMatricesIsTheSmallestSolution) {
+TEST(MatrixSolveLs, WideMatricesHaveTheSmallestSolution) {
   for (const DataType dtype : kLinalgTypes) {
     const Tensor a = RandomMatrices(dtype, {3, 7});
     const Tensor b = RandomMatrices(dtype, {3, 2}, 2);
@@ -50,7 +50,7 @@ TEST(MatrixSolveLs, OfWideMatricesIsTheSmallestSolution) {
   }
 }
 
-TEST(MatrixSolveLs, OfSingularMatrices) {
+TEST(MatrixSolveLs, HandlesSingularMatrices) {
   const Tensor a = AsTensor<double>({1, 2, 2, 4}, {2, 2});
   const Tensor b = AsTensor<double>({1, 1}, {2, 1});
   EXPECT_THAT(SolveLs(a, b, 0, false).RunOne(),
@@ -68,7 +68,7 @@ TEST(MatrixSolveLs, AddsTheRegularizer) {
       TensorNear(AsTensor<double>({0.19847328244274814, 0.18320610687022898}, {2, 1}), 0, 1e-14));
 }
 
-TEST(MatrixSolveLs, OfNothing) {
+TEST(MatrixSolveLs, TakesEmptyTensors) {
   for (const bool fast : {false, true}) {
     EXPECT_THAT(SolveLs(Tensor(DT_FLOAT, {0, 2}), Tensor(DT_FLOAT, {0, 1}), 0, fast).RunOne(),
                 TensorEq(AsTensor<float>({0, 0}, {2, 1})));
@@ -77,7 +77,7 @@ TEST(MatrixSolveLs, OfNothing) {
   }
 }
 
-TEST(MatrixSolveLs, Refuses) {
+TEST(MatrixSolveLs, RejectsInvalidInputs) {
   const auto solve = [](const TensorShape& a, const TensorShape& b) {
     return SolveLs(Tensor(DT_FLOAT, a), Tensor(DT_FLOAT, b), 0, true);
   };

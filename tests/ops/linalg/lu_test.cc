@@ -45,7 +45,7 @@ TEST(Lu, ReordersAndMultipliesToTheInput) {
   EXPECT_THAT((*lu)[1], TensorEq(AsTensor<int32_t>({1, 0})));
 }
 
-// Products of triangular matrices, whose determinants are those of their diagonals.
+// The determinant of a product of triangular matrices is the product of their diagonals.
 TEST(MatrixDeterminant, IsTheProductOfPivots) {
   for (const DataType dtype : kLinalgTypes) {
     SCOPED_TRACE(DataTypeString(dtype));
@@ -84,7 +84,7 @@ TEST(MatrixDeterminant, IsTheProductOfPivots) {
   }
 }
 
-TEST(MatrixDeterminant, OfSingularAndEmptyMatrices) {
+TEST(MatrixDeterminant, HandlesSingularAndEmptyMatrices) {
   const Tensor x = AsTensor<double>({1, 2, 2, 4, 0, 0, 0, 0}, {2, 2, 2});
   EXPECT_THAT(OpTester("MatrixDeterminant").Input(x).RunOne(),
               TensorNear(AsTensor<double>({0, 0}), 0, 0));
@@ -99,7 +99,7 @@ TEST(MatrixDeterminant, OfSingularAndEmptyMatrices) {
   GRADFLOW_ASSERT_OK(empty_log.status());
   EXPECT_THAT((*empty_log)[0], TensorEq(AsScalar<float>(1)));
   EXPECT_THAT((*empty_log)[1], TensorEq(AsScalar<float>(0)));
-  // A determinant that overflows has a logarithm.
+  // A determinant that overflows still has a logarithm.
   const Tensor large = AsTensor<double>({1e200, 0, 0, -1e200}, {2, 2});
   EXPECT_THAT(OpTester("MatrixDeterminant").Input(large).RunOne(),
               TensorEq(AsScalar<double>(-kInf)));
@@ -142,24 +142,25 @@ TEST(MatrixSolve, TimesTheMatrixIsTheRightHandSide) {
   }
 }
 
-// The copies of the matrix and of the right-hand sides, and the solution, are of double.
+// The copies of the matrix and of the right-hand sides, and the solution, are in double.
 TEST(MatrixSolve, ChargesItsCopies) {
   constexpr auto kExhausted = absl::StatusCode::kResourceExhausted;
   constexpr int64_t kMiB = 1 << 20;
   const OpTester solve = OpTester("MatrixSolve")
                              .Input(RegularMatrices(DT_FLOAT, {8, 8}))
                              .Input(RandomMatrices(DT_FLOAT, {8, 1 << 16}));
-  // The output has 2 MiB, each copy 4 MiB.
+  // The output takes 2 MiB, and each copy 4 MiB.
   EXPECT_EQ(RunWithin(9 * kMiB, solve).code(), kExhausted);
   GRADFLOW_EXPECT_OK(RunWithin(11 * kMiB, solve));
-  // The output has 1 MiB, each copy of a matrix 1/2 MiB. One thread works on one matrix at a time.
+  // The output takes 1 MiB, and each copy of a matrix 1/2 MiB. One thread works on one matrix at a
+  // time.
   const OpTester inverse =
       OpTester("MatrixInverse").Input(RegularMatrices(DT_FLOAT, {4, 256, 256}));
   EXPECT_EQ(RunWithin(9 * kMiB / 4, inverse).code(), kExhausted);
   GRADFLOW_EXPECT_OK(RunWithin(11 * kMiB / 4, inverse));
 }
 
-TEST(Lu, OfNothing) {
+TEST(Lu, TakesEmptyTensors) {
   for (const char* op : {"MatrixInverse", "Lu"}) {
     const auto y = OpTester(op).Input(Tensor(DT_FLOAT, {2, 0, 0})).Run();
     GRADFLOW_ASSERT_OK(y.status());
@@ -180,7 +181,7 @@ TEST(Lu, KeepsNan) {
 }
 
 TEST(Lu, RefusesSingularMatrices) {
-  // The second of the batch.
+  // The second matrix of the batch is singular.
   const Tensor x = AsTensor<double>({1, 0, 0, 1, 1, 2, 2, 4}, {2, 2, 2});
   for (const char* op : {"Lu", "MatrixInverse"}) {
     EXPECT_THAT(OpTester(op).Input(x).Run(),
@@ -190,7 +191,7 @@ TEST(Lu, RefusesSingularMatrices) {
               StatusIs(kInvalidArgument, HasSubstr("Input matrix is not invertible")));
 }
 
-TEST(Lu, Refuses) {
+TEST(Lu, RejectsInvalidInputs) {
   for (const char* op : {"Lu", "MatrixInverse", "MatrixDeterminant", "LogMatrixDeterminant"}) {
     ExpectErrors({
         {"rank", OpTester(op).Input(Tensor(DT_FLOAT, {2})),

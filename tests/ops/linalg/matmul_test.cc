@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "gradflow/core/parallel.h"
-#include "gradflow/core/run_stop.h"
+#include "gradflow/core/stop_token.h"
 #include "gradflow/testing/kernel_test.h"
 #include "tests/testing/constants.h"
 #include "tests/testing/op_reference.h"
@@ -74,8 +74,8 @@ TEST(MatMul, MultipliesEveryTranspose) {
   }
 }
 
-// Rests behind groups of rows and vectors of columns, and several blocks.
-TEST(MatMul, OfOneRowHasTheSameBitsOnEverySimdTarget) {
+// Sizes with several blocks, and with remainders after groups of rows and vectors of columns.
+TEST(MatMul, OneRowHasTheSameBitsOnEverySimdTarget) {
   for (const int64_t k : {5, 8, 15, 16, 400, 5000}) {
     for (const int64_t n : {7, 37, 577, 1200}) {
       for (const bool transposed : {false, true}) {
@@ -93,13 +93,13 @@ TEST(MatMul, OfOneRowHasTheSameBitsOnEverySimdTarget) {
   }
 }
 
-TEST(MatMul, OfSixteenBitFloatsIsRoundedOnce) {
+TEST(MatMul, RoundsSixteenBitFloatsOnce) {
   for (const DataType dtype : {DT_HALF, DT_BFLOAT16}) {
     for (const bool transpose : {false, true}) {
       SCOPED_TRACE(DataTypeString(dtype));
       const Tensor a = RandomTensor(dtype, Matrix(31, 130, transpose), 0, 1, 1);
       const Tensor b = RandomTensor(dtype, Matrix(130, 67, transpose), 0, 1, 2);
-      // Half a unit in the last place, plus the error of the float sum.
+      // The tolerance is half a unit in the last place plus the error of the float sum.
       EXPECT_THAT(
           OpTester("MatMul")
               .Input(a)
@@ -117,7 +117,7 @@ TEST(MatMul, OfSixteenBitFloatsIsRoundedOnce) {
               TensorEq(AsTensor<half>({4000}, {1, 1})));
 }
 
-TEST(MatMul, OfIntegers) {
+TEST(MatMul, MultipliesIntegers) {
   ForEachType(TypeList<int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>(), [](auto tag) {
     constexpr DataType dtype = DataTypeToEnum<typename decltype(tag)::type>::value;
     for (const bool transpose_a : {false, true}) {
@@ -140,7 +140,7 @@ TEST(MatMul, OfIntegers) {
   EXPECT_THAT(OpTester("MatMul").Input(a).Input(b).RunOne(), TensorEq(Product(a, b, false, false)));
 }
 
-TEST(MatMul, OfIntegersWithLongRows) {
+TEST(MatMul, MultipliesIntegersWithLongRows) {
   for (const DataType dtype : {DT_INT32, DT_UINT64}) {
     for (const bool transpose_b : {false, true}) {
       SCOPED_TRACE(DataTypeString(dtype));
@@ -152,15 +152,15 @@ TEST(MatMul, OfIntegersWithLongRows) {
   }
 }
 
-TEST(MatMul, OfIntegersStopsWithinARow) {
+TEST(MatMul, StopsWithinARowOfIntegers) {
   constexpr int32_t kInner = 1 << 14;
   for (const bool transpose_b : {false, true}) {
     Tensor a(DT_INT32, {1, kInner});
     Tensor b(DT_INT32, Matrix(kInner, 64, transpose_b));
     a.flat<int32_t>().setConstant(1);
     b.flat<int32_t>().setConstant(1);
-    // The deadline has passed, but a loop of one block, as for one row, does not check it.
-    RunStop stop(nullptr, nullptr, RunStop::Clock::time_point());
+    // The deadline has passed, but a loop of one block does not check it. One row is one block.
+    StopToken stop(nullptr, nullptr, StopToken::Clock::time_point());
     GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
                                   OpTester("MatMul")
                                       .Input(a)
@@ -176,7 +176,7 @@ TEST(MatMul, OfIntegersStopsWithinARow) {
   }
 }
 
-// Every block of the inner dimension counts: floats have 4096 of them, integers many more.
+// No block of the inner dimension may be left out. Integers have longer blocks than floats.
 TEST(MatMul, AddsAllBlocksOfALongInnerDimension) {
   ForEachType(TypeList<float, double, int32_t, complex128, half>(), [](auto tag) {
     using T = typename decltype(tag)::type;
@@ -187,7 +187,7 @@ TEST(MatMul, AddsAllBlocksOfALongInnerDimension) {
     Tensor b(dtype, {k, 1});
     std::fill_n(a.flat<T>().data(), 2 * k, T(0));
     std::fill_n(b.flat<T>().data(), k, T(1));
-    // In blocks of their own, at the ends and near those of blocks.
+    // The nonzero elements are at both ends and at the ends of blocks.
     double sum = 0;
     for (const int64_t p : {int64_t{0}, int64_t{1}, int64_t{2047}, int64_t{2048}, int64_t{4095},
                             int64_t{4096}, int64_t{8191}, int64_t{8192}, k / 2, k - 1}) {
@@ -200,8 +200,8 @@ TEST(MatMul, AddsAllBlocksOfALongInnerDimension) {
   });
 }
 
-// Large matrices have larger blocks, here with rests in all dimensions.
-TEST(MatMul, OfManyRowsAndColumns) {
+// Large matrices have larger blocks. These sizes leave remainders in all dimensions.
+TEST(MatMul, MultipliesManyRowsAndColumns) {
   constexpr int64_t kInner = 1100;
   for (const auto& [m, n] : {std::pair<int64_t, int64_t>(1030, 1540), {1030, 800}}) {
     Tensor a(DT_FLOAT, {m, kInner});
@@ -236,7 +236,7 @@ TEST(MatMul, IntegersWrapAround) {
               TensorEq(AsTensor<uint16_t>({2}, {1, 1})));
 }
 
-TEST(MatMul, OfComplexNumbersTransposesWithoutConjugating) {
+TEST(MatMul, TransposesComplexNumbersWithoutConjugating) {
   const Tensor a = AsTensor<complex64>({{1, 2}, {3, 4}}, {2, 1});
   const Tensor b = AsTensor<complex64>({{0, 1}, {2, 0}}, {1, 2});
   EXPECT_THAT(OpTester("MatMul").Input(a).Input(b).RunOne(),
@@ -253,7 +253,7 @@ TEST(MatMul, OfComplexNumbersTransposesWithoutConjugating) {
               TensorEq(AsTensor<complex128>({{-1, 0}}, {1, 1})));
 }
 
-TEST(MatMul, OfEmptyMatrices) {
+TEST(MatMul, TakesEmptyMatrices) {
   for (const DataType dtype : {DT_FLOAT, DT_HALF, DT_INT32, DT_COMPLEX64}) {
     SCOPED_TRACE(DataTypeString(dtype));
     Tensor zeros(dtype, {2, 3});
@@ -332,8 +332,8 @@ TEST(MatMul, RefusesInputsOfAnotherType) {
                        HasSubstr("a and b must be of type float, but are float and double")));
 }
 
-// Address space that is never accessed.
-TEST(MatMul, RefusesDimensionsThatABlasCannotTake) {
+// This address space is never accessed.
+TEST(MatMul, RefusesDimensionsBeyondTheBlas) {
   constexpr int64_t n = int64_t{1} << 31;
   constexpr size_t bytes = n * sizeof(float);
   void* memory =

@@ -12,22 +12,22 @@
 namespace gradflow {
 namespace testing {
 
-// The types that linear algebra has kernels for.
+// The types of the linear-algebra kernels.
 inline constexpr DataType kLinalgTypes[] = {DT_FLOAT, DT_DOUBLE, DT_COMPLEX64, DT_COMPLEX128};
 
-// What a decomposition of a small matrix is accurate to.
+// The accuracy of the decomposition of a small matrix.
 inline double LinalgTolerance(DataType dtype) {
   return dtype == DT_FLOAT || dtype == DT_COMPLEX64 ? 2e-5 : 1e-12;
 }
 
-// Calls fn(tag, elements) with the elements of a tensor of a type above.
+// Calls fn(tag, elements) with the elements of a tensor of one of these types.
 template <typename F>
 void WithElements(Tensor* x, const F& fn) {
   using Types = TypeList<float, double, complex64, complex128>;
   DispatchType(Types(), x->dtype(), [&](auto tag) { fn(x->span<typename decltype(tag)::type>()); });
 }
 
-// Returns the products of matrices, or of their adjoints, which the test of BatchMatMul checks.
+// Returns the products of matrices or of their adjoints. The test of BatchMatMul checks this op.
 inline Tensor Times(const Tensor& x, const Tensor& y, bool adj_x = false, bool adj_y = false) {
   const auto product = OpTester("BatchMatMulV2")
                            .Input(x)
@@ -44,7 +44,7 @@ inline Tensor RandomMatrices(DataType dtype, const TensorShape& shape, uint32_t 
   return RandomTensor(dtype, shape, -1, 1, seed);
 }
 
-// Returns random square matrices with a dominant diagonal, which are well conditioned.
+// Returns random square matrices with a dominant diagonal. Such matrices are well-conditioned.
 inline Tensor RegularMatrices(DataType dtype, TensorShape shape, uint32_t seed = 1) {
   Tensor x = RandomMatrices(dtype, shape, seed);
   const int64_t n = shape.dim_size(shape.dims() - 1);
@@ -62,7 +62,7 @@ inline Tensor PositiveMatrices(DataType dtype, TensorShape shape, uint32_t seed 
   return Times(x, x, false, true);
 }
 
-// Returns `x` with f(row, column, element) for each element of its matrices.
+// Returns a copy of `x` with each matrix element replaced by f(row, column, element).
 template <typename F>
 Tensor MapMatrices(const Tensor& x, const F& f) {
   Tensor y = *x.DeepCopy();
@@ -104,7 +104,7 @@ inline Tensor DiagonalMatrices(const Tensor& x) {
   return y;
 }
 
-// Matches a tensor within the tolerance of its type, relative to elements of size `scale`.
+// Matches a tensor within the tolerance of its type. `scale` is the magnitude of the elements.
 inline auto MatricesNear(const Tensor& expected, double scale = 1) {
   const double tolerance = LinalgTolerance(expected.dtype());
   return TensorNear(expected, scale * tolerance, tolerance);

@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 
 const TensorShape kFunctionShapes[] = {{1, 1}, {2, 2}, {5, 5}, {2, 3, 4, 4}, {20, 20}};
 
-// V f(D) V^-1 of diagonalizable matrices, with chosen eigenvalues.
+// A diagonalizable matrix with chosen eigenvalues, and its function V f(D) V^-1.
 struct Diagonalized {
   Tensor matrix;
   Tensor function;
@@ -31,7 +31,7 @@ Diagonalized Diagonalize(DataType dtype, double (*values)(int64_t), double (*f)(
   return {Times(Times(v, diagonal(false)), *inverse), Times(Times(v, diagonal(true)), *inverse)};
 }
 
-TEST(MatrixExponential, OfDiagonalizableMatrices) {
+TEST(MatrixExponential, RunsForDiagonalizableMatrices) {
   for (const DataType dtype : kLinalgTypes) {
     SCOPED_TRACE(DataTypeString(dtype));
     const Diagonalized x = Diagonalize(
@@ -40,17 +40,17 @@ TEST(MatrixExponential, OfDiagonalizableMatrices) {
     EXPECT_THAT(OpTester("MatrixExponential").Input(x.matrix).RunOne(),
                 MatricesNear(x.function, 10));
   }
-  // Not diagonalizable.
+  // This matrix is not diagonalizable.
   EXPECT_THAT(OpTester("MatrixExponential").Input(AsTensor<double>({0, 1, 0, 0}, {2, 2})).RunOne(),
               TensorNear(AsTensor<double>({1, 1, 0, 1}, {2, 2}), 1e-15, 1e-15));
-  // Large enough to be squared.
+  // This matrix is large enough for scaling and squaring.
   EXPECT_THAT(
       OpTester("MatrixExponential").Input(AsTensor<double>({50, 0, 0, -50}, {2, 2})).RunOne(),
       TensorNear(AsTensor<double>({std::exp(50.0), 0, 0, std::exp(-50.0)}, {2, 2}), 0, 1e-12));
 }
 
-// Each norm has an approximant of another degree; the last two matrices are squared.
-TEST(MatrixExponential, OfRotations) {
+// Each norm selects an approximant of another degree. The last two matrices need squaring.
+TEST(MatrixExponential, RunsForRotations) {
   for (const double angle : {1e-9, 0.01, 0.2, 0.9, 2.0, 5.0, 11.0, 100.0}) {
     SCOPED_TRACE(angle);
     const double c = std::cos(angle);
@@ -63,9 +63,9 @@ TEST(MatrixExponential, OfRotations) {
   }
 }
 
-// Eigenvalues -1 and -17, with eigenvectors that are nearly parallel (C. Moler, C. Van Loan,
+// The eigenvalues are -1 and -17, and the eigenvectors are nearly parallel (C. Moler, C. Van Loan,
 // Nineteen dubious ways to compute the exponential of a matrix, 1978).
-TEST(MatrixExponential, OfNearlyParallelEigenvectors) {
+TEST(MatrixExponential, IsAccurateForNearlyParallelEigenvectors) {
   const double a = std::exp(-1.0);
   const double b = std::exp(-17.0);
   EXPECT_THAT(
@@ -75,7 +75,7 @@ TEST(MatrixExponential, OfNearlyParallelEigenvectors) {
           1e-13, 0));
 }
 
-TEST(MatrixExponential, OfMatricesWhoseNormOverflowsIsNan) {
+TEST(MatrixExponential, ReturnsNanIfTheNormOverflows) {
   EXPECT_THAT(
       OpTester("MatrixExponential").Input(AsTensor<double>({1e308, 0, 1e308, 0}, {2, 2})).RunOne(),
       TensorEq(AsTensor<double>({kNan, kNan, kNan, kNan}, {2, 2})));
@@ -98,7 +98,7 @@ TEST(MatrixLogarithm, InvertsTheExponential) {
     EXPECT_THAT(OpTester("MatrixLogarithm").Input(x.matrix).RunOne(),
                 MatricesNear(x.function, 100));
   }
-  // Numbers as matrices: negative, complex, tiny and large.
+  // 1x1 matrices: negative, complex, tiny and large.
   const Tensor x = AsTensor<complex128>({{-1, 0}, {0, 2}, {1e-300, 0}, {1e300, 0}}, {4, 1, 1});
   EXPECT_THAT(OpTester("MatrixLogarithm").Input(x).RunOne(),
               TensorNear(AsTensor<complex128>({{0, M_PI},
@@ -109,9 +109,9 @@ TEST(MatrixLogarithm, InvertsTheExponential) {
                          1e-10, 1e-12));
 }
 
-TEST(MatrixSquareRoot, OfANegativeEigenvalueIsNaN) {
+TEST(MatrixSquareRoot, ReturnsNaNForANegativeEigenvalue) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  // A rotation by a quarter turn has a real root, although its eigenvalues are not real.
+  // A quarter-turn rotation has a real root, although its eigenvalues are not real.
   const auto x = AsTensor<float>({-1, 0, 0, 4, 4, 0, 0, 9, 3, 1, 0, -2}, {3, 2, 2});
   EXPECT_THAT(
       OpTester("MatrixSquareRoot").Input(x).RunOne(),
@@ -135,13 +135,12 @@ TEST(MatrixSquareRoot, SquaredIsTheInput) {
               TensorEq(AsTensor<float>({2, 0, 0, 3}, {2, 2})));
 }
 
-// Real matrices whose eigenvalues are pairs of conjugate numbers and real numbers, and which have
-// rows of very different sizes.
-TEST(MatrixSquareRoot, OfRealAndConjugateEigenvalues) {
+// Real matrices with real eigenvalues and conjugate pairs. The sizes of their rows differ a lot.
+TEST(MatrixSquareRoot, HandlesRealAndConjugateEigenvalues) {
   for (const int64_t n : {3, 4, 7, 50}) {
     const Tensor x =
         MapMatrices(RandomMatrices(DT_DOUBLE, {n, n}, 3), [n](int64_t i, int64_t j, auto e) {
-          // Large parts that are antisymmetric, and a positive diagonal.
+          // A large antisymmetric part, and a positive diagonal.
           using E = decltype(e);
           if (i == j) return E(3 * n);
           if (i / 2 == j / 2) return E(i < j ? 4 : -9);
@@ -153,7 +152,7 @@ TEST(MatrixSquareRoot, OfRealAndConjugateEigenvalues) {
   }
 }
 
-TEST(MatrixLogarithm, OfSingularMatricesAndNanIsNan) {
+TEST(MatrixLogarithm, ReturnsNanForSingularMatricesAndNan) {
   const auto expect_nan = [](const Tensor& y) {
     for (const complex64& v : y.span<complex64>()) EXPECT_TRUE(std::isnan(v.real())) << v.real();
   };
@@ -177,7 +176,7 @@ TEST(MatrixLogarithm, OfSingularMatricesAndNanIsNan) {
   }
 }
 
-TEST(MatrixExponential, OfNothing) {
+TEST(MatrixExponential, TakesEmptyTensors) {
   for (const char* op : {"MatrixExponential", "MatrixSquareRoot", "MatrixLogarithm"}) {
     for (const TensorShape& shape : {TensorShape({0, 0}), TensorShape({0, 2, 2})}) {
       EXPECT_THAT(OpTester(op).Input(Tensor(DT_COMPLEX64, shape)).RunOne(),
@@ -186,7 +185,7 @@ TEST(MatrixExponential, OfNothing) {
   }
 }
 
-TEST(MatrixExponential, Refuses) {
+TEST(MatrixExponential, RejectsInvalidInputs) {
   for (const char* op : {"MatrixExponential", "MatrixSquareRoot", "MatrixLogarithm"}) {
     ExpectErrors({
         {"rank", OpTester(op).Input(Tensor(DT_COMPLEX64, {2})), "input must have rank 2 at least"},

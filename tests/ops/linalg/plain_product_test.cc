@@ -14,7 +14,7 @@ namespace gradflow {
 namespace testing {
 namespace {
 
-// Small integers, so that products of any order are exact.
+// Small integers, whose sums of products are exact in any order.
 template <typename T>
 std::vector<T> Integers(int64_t n, int64_t step) {
   std::vector<T> numbers(static_cast<size_t>(n));
@@ -47,7 +47,7 @@ struct Form {
   bool add;
 };
 
-// Multiplies matrices that end in the middle of tiles, inside larger ones.
+// Multiplies matrices that end in the middle of tiles and lie inside larger matrices.
 template <typename T>
 void ExpectProduct(const Form& form) {
   constexpr int64_t kM = 5, kN = 600, kK = 37, kStride = 640;
@@ -101,7 +101,7 @@ TEST(PlainProduct, HasTheSameBitsInTiles) {
   EXPECT_EQ(tiles, small);
 }
 
-// Elements of the result are not read, unless they are added to.
+// The product does not read the result unless it adds to it.
 TEST(PlainProduct, ReplacesNans) {
   const std::vector<double> ones(40 * 40, 1);
   std::vector<double> c(40 * 40, std::nan(""));

@@ -11,7 +11,7 @@ namespace {
 
 const TensorShape kQrShapes[] = {{1, 1}, {4, 4}, {7, 3}, {3, 7}, {2, 3, 5, 4}, {40, 25}};
 
-// The columns are orthonormal.
+// Expects orthonormal columns.
 void ExpectOrthonormal(const Tensor& x) {
   const Tensor gram = Times(x, x, true);
   EXPECT_THAT(gram, MatricesNear(IdentityLike(gram)));
@@ -50,7 +50,7 @@ TEST(Svd, MultipliesToTheInput) {
         const Tensor& v = (*svd)[2];
         ExpectOrthonormal(u);
         ExpectOrthonormal(v);
-        // The first columns of u times s.
+        // The product of the thin factors is the input.
         const auto thin = OpTester("Svd").Input(x).Run();
         GRADFLOW_ASSERT_OK(thin.status());
         EXPECT_THAT((*svd)[0], MatricesNear((*thin)[0]));
@@ -75,7 +75,7 @@ TEST(Svd, ValuesAreSortedAndNotNegative) {
   EXPECT_THAT((*svd)[0], TensorNear(AsTensor<double>({5, 3, 2}), 0, 1e-15));
 }
 
-TEST(Svd, OfNanIsNan) {
+TEST(Svd, ReturnsNanForNan) {
   const auto svd =
       OpTester("Svd").Input(AsTensor<float>({1, kNan, 0, 1, 2, 0, 0, 1}, {2, 2, 2})).Run();
   GRADFLOW_ASSERT_OK(svd.status());
@@ -85,7 +85,7 @@ TEST(Svd, OfNanIsNan) {
   EXPECT_THAT((*infinite)[1], TensorEq(AsTensor<float>({kNan}, {1, 1})));
 }
 
-TEST(Qr, OfNothing) {
+TEST(Qr, TakesEmptyTensors) {
   const auto qr = OpTester("Qr").Input(Tensor(DT_FLOAT, {2, 0})).Attr("full_matrices", true).Run();
   GRADFLOW_ASSERT_OK(qr.status());
   EXPECT_THAT((*qr)[0], TensorEq(AsTensor<float>({1, 0, 0, 1}, {2, 2})));
@@ -99,7 +99,7 @@ TEST(Qr, OfNothing) {
   GRADFLOW_EXPECT_OK(OpTester("Svd").Input(Tensor(DT_FLOAT, {0, 3, 2})).Run().status());
 }
 
-// Square matrices of so many columns have no size in bytes.
+// The size of a square matrix with this many columns overflows.
 TEST(Qr, AllocatesNothingForEmptyTensors) {
   constexpr int64_t kHuge = int64_t{1} << 31;
   const Tensor x(DT_FLOAT, {0, kHuge, kHuge});
@@ -111,14 +111,14 @@ TEST(Qr, AllocatesNothingForEmptyTensors) {
   EXPECT_EQ((*svd)[1].shape(), x.shape());
 }
 
-TEST(Qr, OfManyMatricesWithoutColumns) {
+TEST(Qr, TakesManyMatricesWithoutColumns) {
   const Tensor x(DT_COMPLEX64, {3, 70, 0});
   const auto qr = OpTester("Qr").Input(x).Attr("full_matrices", true).Run();
   GRADFLOW_ASSERT_OK(qr.status());
   EXPECT_THAT((*qr)[0], TensorEq(IdentityLike(Tensor(DT_COMPLEX64, {3, 70, 70}))));
 }
 
-TEST(Qr, Refuses) {
+TEST(Qr, RejectsInvalidInputs) {
   for (const char* op : {"Qr", "Svd"}) {
     ExpectErrors({{"rank", OpTester(op).Input(Tensor(DT_FLOAT, {2})),
                    "input must have rank 2 at least, but has shape [2]"}});

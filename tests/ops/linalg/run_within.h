@@ -1,4 +1,4 @@
-// Runs of one op in a session with little memory.
+// Runs one op in a session with little memory.
 #ifndef GRADFLOW_TESTS_OPS_LINALG_RUN_WITHIN_H_
 #define GRADFLOW_TESTS_OPS_LINALG_RUN_WITHIN_H_
 
@@ -18,8 +18,8 @@
 namespace gradflow {
 namespace testing {
 
-// Runs the op of `tester` on one thread with so many bytes of memory, and returns its status. The
-// outputs and workspaces are charged, the inputs are not.
+// Runs the op of `tester` on one thread with a limit of `bytes` of memory, and returns its status.
+// Outputs and workspaces count against the limit; inputs do not.
 inline absl::Status RunWithin(int64_t bytes, OpTester tester) {
   GRADFLOW_RETURN_IF_ERROR(tester.Finalize());
   GraphDef graph;

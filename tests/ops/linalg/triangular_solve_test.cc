@@ -35,7 +35,7 @@ TEST(MatrixTriangularSolve, TimesTheTriangleIsTheRightHandSide) {
           const auto x = Solve("MatrixTriangularSolve", a, b, lower, adjoint).RunOne();
           GRADFLOW_ASSERT_OK(x.status());
           const Tensor product = Times(lower ? LowerTriangle(a) : UpperTriangle(a), *x, adjoint);
-          // Broadcasts b.
+          // Broadcasts b to the shape of the product.
           const Tensor zeros =
               MapMatrices(product, [](int64_t, int64_t, auto e) { return decltype(e)(0); });
           const auto expected = OpTester("AddV2").Input(zeros).Input(b).RunOne();
@@ -47,7 +47,7 @@ TEST(MatrixTriangularSolve, TimesTheTriangleIsTheRightHandSide) {
   }
 }
 
-// Returns the bands of lower or upper triangular matrices, and sets *matrices to these.
+// Returns the bands of lower or upper triangular matrices, and sets *matrices to the matrices.
 Tensor Bands(DataType dtype, const TensorShape& batch, int64_t num_bands, int64_t m, bool lower,
              Tensor* matrices) {
   TensorShape shape = batch;
@@ -59,7 +59,7 @@ Tensor Bands(DataType dtype, const TensorShape& batch, int64_t num_bands, int64_
     return band >= 0 && band < used ? e : decltype(e)(0);
   });
   shape.set_dim(batch.dims(), num_bands);
-  // Elements outside of the matrix are NaN.
+  // Band elements outside of the matrix are NaN.
   Tensor bands(dtype, shape);
   WithElements(&bands, [&](auto to) {
     using T = typename decltype(to)::value_type;
@@ -102,7 +102,7 @@ TEST(BandedTriangularSolve, TimesTheMatrixIsTheRightHandSide) {
   EXPECT_THAT(x, TensorEq(AsTensor<float>({6, 3}, {2, 1, 1})));
 }
 
-TEST(MatrixTriangularSolve, OfZeroOnTheDiagonal) {
+TEST(MatrixTriangularSolve, HandlesZeroOnTheDiagonal) {
   EXPECT_THAT(Solve("MatrixTriangularSolve", AsTensor<float>({0, 0, 0, 2}, {2, 2}),
                     AsTensor<float>({1, 4}, {2, 1}), false, false)
                   .RunOne(),
@@ -113,7 +113,7 @@ TEST(MatrixTriangularSolve, OfZeroOnTheDiagonal) {
               StatusIs(kInvalidArgument, HasSubstr("Input matrix is not invertible")));
 }
 
-TEST(MatrixTriangularSolve, OfNothing) {
+TEST(MatrixTriangularSolve, TakesEmptyTensors) {
   EXPECT_THAT(Solve("MatrixTriangularSolve", Tensor(DT_FLOAT, {0, 0}), Tensor(DT_FLOAT, {0, 2}),
                     true, false)
                   .RunOne(),
@@ -124,7 +124,7 @@ TEST(MatrixTriangularSolve, OfNothing) {
               TensorEq(Tensor(DT_FLOAT, {3, 0})));
 }
 
-TEST(MatrixTriangularSolve, Refuses) {
+TEST(MatrixTriangularSolve, RejectsInvalidInputs) {
   const auto solve = [](const char* op, const TensorShape& a, const TensorShape& b) {
     return OpTester(op).Input(Tensor(DT_FLOAT, a)).Input(Tensor(DT_FLOAT, b));
   };
@@ -143,10 +143,10 @@ TEST(MatrixTriangularSolve, Refuses) {
   });
 }
 
-// A matrix is one block of a loop, within which loops do not look at the clock.
+// A matrix is one block of a loop. Loops do not check the deadline within a block.
 TEST(BandedTriangularSolve, StopsWithinAMatrix) {
   constexpr int64_t kRows = int64_t{1} << 22;
-  RunStop stop(nullptr, nullptr, RunStop::Clock::now() + std::chrono::milliseconds(1));
+  StopToken stop(nullptr, nullptr, StopToken::Clock::now() + std::chrono::milliseconds(1));
   Tensor bands(DT_FLOAT, {1, kRows});
   Tensor rhs(DT_FLOAT, {kRows, 1});
   std::fill_n(bands.flat<float>().data(), kRows, 2.0f);

@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Returns matrices [..., m, m] of diagonals [..., 3, m].
+// Returns matrices [..., m, m] with the diagonals [..., 3, m].
 Tensor FromDiagonals(const Tensor& diagonals) {
   TensorShape shape = diagonals.shape();
   const int64_t m = shape.dim_size(shape.dims() - 1);
@@ -31,7 +31,7 @@ Tensor FromDiagonals(const Tensor& diagonals) {
   return matrices;
 }
 
-// Row i of [batch..., 3, m] as [batch..., 1, m].
+// Returns row `row` of [batch..., 3, m] as [batch..., 1, m].
 Tensor Diagonal(const Tensor& diagonals, int64_t row) {
   const auto y = OpTester("GatherV2")
                      .Input(diagonals)
@@ -55,7 +55,7 @@ TEST(TridiagonalMatMul, MultipliesByTheMatrix) {
       shape.set_dim(3, 2);
       const Tensor rhs = RandomMatrices(dtype, shape, 2);
       if (m > 10) {
-        // Of ones, the sums of the rows.
+        // A large product is divided among threads. Expects the same bits everywhere.
         GRADFLOW_EXPECT_OK(OpTester("TridiagonalMatMul")
                                .Input(Diagonal(diagonals, 0))
                                .Input(Diagonal(diagonals, 1))
@@ -92,7 +92,7 @@ TEST(TridiagonalSolve, TimesTheMatrixIsTheRightHandSide) {
         SCOPED_TRACE(m);
         Tensor diagonals = RandomMatrices(dtype, {2, 3, m}, 3);
         if (!pivoting) {
-          // A dominant diagonal.
+          // Without pivoting, the diagonal must dominate.
           diagonals = MapMatrices(diagonals, [](int64_t i, int64_t, auto e) {
             return i == 1 ? e + decltype(e)(4) : e;
           });
@@ -116,7 +116,7 @@ TEST(TridiagonalSolve, ExchangesRows) {
               TensorEq(AsTensor<double>({kNan, kNan}, {2, 1})));
 }
 
-TEST(TridiagonalSolve, OfSingularMatrices) {
+TEST(TridiagonalSolve, HandlesSingularMatrices) {
   const Tensor diagonals = AsTensor<float>({1, 2, 9, 0, 0, 0, 9, 0, 0}, {3, 3});
   const Tensor rhs = AsTensor<float>({1, 1, 1}, {3, 1});
   EXPECT_THAT(SolveTridiagonal(diagonals, rhs).RunOne(),
@@ -128,14 +128,14 @@ TEST(TridiagonalSolve, OfSingularMatrices) {
               StatusIs(kInvalidArgument, HasSubstr("perturb_singular requires partial_pivoting")));
 }
 
-TEST(TridiagonalSolve, OfNothing) {
+TEST(TridiagonalSolve, TakesEmptyTensors) {
   EXPECT_THAT(SolveTridiagonal(Tensor(DT_FLOAT, {3, 0}), Tensor(DT_FLOAT, {0, 2})).RunOne(),
               TensorEq(Tensor(DT_FLOAT, {0, 2})));
   EXPECT_THAT(SolveTridiagonal(Tensor(DT_FLOAT, {3, 4}), Tensor(DT_FLOAT, {4, 0})).RunOne(),
               TensorEq(Tensor(DT_FLOAT, {4, 0})));
 }
 
-TEST(TridiagonalSolve, Refuses) {
+TEST(TridiagonalSolve, RejectsInvalidInputs) {
   const auto solve = [](const TensorShape& a, const TensorShape& b) {
     return SolveTridiagonal(Tensor(DT_FLOAT, a), Tensor(DT_FLOAT, b));
   };
@@ -158,10 +158,10 @@ TEST(TridiagonalSolve, Refuses) {
   });
 }
 
-// A matrix is one block of a loop, within which loops do not look at the clock.
+// A matrix is one block of a loop. Loops do not check the deadline within a block.
 TEST(TridiagonalSolve, StopsWithinAMatrix) {
   constexpr int64_t kRows = int64_t{1} << 22;
-  RunStop stop(nullptr, nullptr, RunStop::Clock::now() + std::chrono::milliseconds(1));
+  StopToken stop(nullptr, nullptr, StopToken::Clock::now() + std::chrono::milliseconds(1));
   Tensor diagonals(DT_FLOAT, {3, kRows});
   Tensor rhs(DT_FLOAT, {kRows, 1});
   std::fill_n(diagonals.flat<float>().data(), 3 * kRows, 0.0f);

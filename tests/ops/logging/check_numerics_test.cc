@@ -16,7 +16,7 @@ class CheckNumericsTest : public ::testing::Test {};
 using Types = ::testing::Types<float, double, half, bfloat16>;
 TYPED_TEST_SUITE(CheckNumericsTest, Types);
 
-TYPED_TEST(CheckNumericsTest, PassesFiniteTensorsOn) {
+TYPED_TEST(CheckNumericsTest, ReturnsFiniteTensorsUnchanged) {
   using Limits = std::numeric_limits<TypeParam>;
   const Tensor finite =
       AsTensor<TypeParam>({static_cast<typename Literal<TypeParam>::type>(Limits::max()),
@@ -29,7 +29,7 @@ TYPED_TEST(CheckNumericsTest, PassesFiniteTensorsOn) {
   }
 }
 
-TYPED_TEST(CheckNumericsTest, ReportsWhatItFound) {
+TYPED_TEST(CheckNumericsTest, ReportsNanAndInfinity) {
   const float inf = std::numeric_limits<float>::infinity();
   const float nan = std::numeric_limits<float>::quiet_NaN();
   EXPECT_THAT(Check(AsTensor<TypeParam>({1, nan})),
@@ -52,13 +52,13 @@ TEST(CheckNumerics, EscapesAMessageThatIsNotPrintable) {
               StatusIs(kInvalidArgument, "b\\x01\\xe4z : Tensor had NaN values"));
 }
 
-TEST(CheckNumerics, FindsOneInALargeTensor) {
+TEST(CheckNumerics, FindsOneBadNumberInALargeTensor) {
   Tensor large = Iota<float>({1000, 300});
   large.flat<float>()(250001) = std::numeric_limits<float>::quiet_NaN();
   EXPECT_THAT(Check(large), StatusIs(kInvalidArgument, "loss : Tensor had NaN values"));
 }
 
-TEST(CheckNumericsV2, TellsTheSignsOfInfinities) {
+TEST(CheckNumericsV2, ReportsTheSignsOfInfinities) {
   const auto check = [](const Tensor& tensor) {
     return OpTester("CheckNumericsV2").Input(tensor).Attr("message", "m").Run();
   };

@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Runs the kernel once, as each run prints, and returns what it printed.
+// Runs the kernel once, because each run prints. Returns the printed text.
 std::string Printed(OpTester tester) {
   ::testing::internal::CaptureStderr();
   GRADFLOW_EXPECT_OK(tester.RunOnThreads(1));
@@ -66,7 +66,7 @@ TEST(Print, PrintsTheFirstElements) {
   EXPECT_EQ(Printed(print(0, -1)), "");
   ::testing::internal::CaptureStderr();
   EXPECT_THAT(print(-1, 1).RunOne(), TensorEq(AsTensor<float>({7})));
-  // A kernel that prints twice, which Run() runs more often.
+  // The kernel prints twice, and Run() runs it more than twice.
   OpTester twice = print(2, 1);
   GRADFLOW_EXPECT_OK(twice.Run());
   const std::string text = ::testing::internal::GetCapturedStderr();
@@ -95,13 +95,13 @@ TEST(PrintV2, PrintsToStreams) {
               StatusIs(kInvalidArgument, HasSubstr("input must")));
 }
 
-TEST(Timestamp, IsTheTime) {
+TEST(Timestamp, ReturnsTheTime) {
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> now, OpTester("Timestamp").RunOn({}));
   EXPECT_NEAR(now[0].scalar<double>()(), static_cast<double>(std::time(nullptr)), 100);
   EXPECT_THAT(OpTester("Timestamp").InferShape(), ShapeIs("[]"));
 }
 
-// The memory of a text has no other limit.
+// The printed text must be limited, because it takes memory.
 TEST(Print, PrintsLittleOfManyTensors) {
   constexpr int kCount = 64;
   OpTester tester("Print");

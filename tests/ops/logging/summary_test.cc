@@ -1,4 +1,4 @@
-// Summaries: the messages that they hold, against TensorFlow's rules.
+// Compares the messages of summaries with TensorFlow's rules.
 #include <cmath>
 #include <limits>
 
@@ -75,14 +75,14 @@ TEST(HistogramSummary, CountsValues) {
     double counted = 0;
     for (int i = 0; i < h.bucket_size(); ++i) {
       counted += h.bucket(i);
-      // Each limit is above the values that it bounds, and none but the last run is repeated.
+      // Limits increase, and no two adjacent ranges are empty.
       if (i > 0) {
         EXPECT_GT(h.bucket_limit(i), h.bucket_limit(i - 1));
         EXPECT_TRUE(h.bucket(i) > 0 || h.bucket(i - 1) > 0);
       }
     }
     EXPECT_EQ(counted, 5);
-    // Before 0; 0 itself; up to 1; 1; ...
+    // The ranges are: below 0, 0 itself, up to 1, 1, ...
     EXPECT_EQ(h.bucket_limit(0), 0);
     EXPECT_EQ(h.bucket(0), 0);
     EXPECT_EQ(h.bucket(1), 1);
@@ -91,7 +91,7 @@ TEST(HistogramSummary, CountsValues) {
 }
 
 TEST(HistogramSummary, HasLimitsByTenths) {
-  // A value in each range, of both signs, in any order.
+  // One value of each sign in each range, in any order.
   std::vector<double> values;
   for (double limit = 1e-12; limit < 1e20; limit *= 1.1) {
     values.push_back(limit * 1.05);
@@ -101,25 +101,25 @@ TEST(HistogramSummary, HasLimitsByTenths) {
   const Summary summary =
       RunToSummary(OpTester("HistogramSummary").Input(Text("h")).Input(AsTensor<double>(values)));
   const HistogramProto& h = summary.value(0).histo();
-  // None is empty but those around 0, and one may lie above the last limit but one.
+  // All ranges have numbers except the ranges around 0.
   int full = 0;
   for (const double n : h.bucket()) full += n > 0 ? 1 : 0;
   EXPECT_EQ(full, count);
-  // The extremes of double are counted, too.
+  // The largest and the smallest double are also counted.
   const double most = std::numeric_limits<double>::max();
   const Summary extremes = RunToSummary(
       OpTester("HistogramSummary").Input(Text("h")).Input(AsTensor<double>({most, -most, 1e300})));
   double counted = 0;
   for (const double n : extremes.value(0).histo().bucket()) counted += n;
   EXPECT_EQ(counted, 3);
-  // An empty tensor has one empty range.
+  // An empty tensor has a single empty range.
   const Summary empty =
       RunToSummary(OpTester("HistogramSummary").Input(Text("h")).Input(Tensor(DT_FLOAT, {0, 3})));
   EXPECT_EQ(empty.value(0).histo().num(), 0);
   EXPECT_EQ(empty.value(0).histo().bucket_size(), 1);
 }
 
-TEST(HistogramSummary, Errors) {
+TEST(HistogramSummary, RejectsInvalidInputs) {
   const auto run = [](const Tensor& tag, const Tensor& values) {
     return OpTester("HistogramSummary").Input(tag).Input(values).Run();
   };
@@ -159,7 +159,7 @@ TEST(TensorSummaryV2, HoldsATensor) {
               StatusIs(kInvalidArgument, HasSubstr("tag")));
   EXPECT_THAT(error(Text("a"), Tensor(DT_STRING, {0})),
               StatusIs(kInvalidArgument, HasSubstr("serialized_summary_metadata")));
-  // Metadata that is none.
+  // The bytes are not metadata.
   GRADFLOW_EXPECT_OK(error(Text("a"), Text("\xff\xff")).status());
 }
 

@@ -29,7 +29,7 @@ TEST(AddN, AddsInTheOrderOfTheInputs) {
   }
 }
 
-TEST(AddN, OfEveryNumericType) {
+TEST(AddN, RunsForEveryNumericType) {
   ForEachType(RealTypes(), [](auto tag) {
     using T = typename decltype(tag)::type;
     SCOPED_TRACE(DataTypeString(DataTypeToEnum<T>::value));
@@ -47,17 +47,17 @@ TEST(AddN, OfEveryNumericType) {
               TensorEq(AsTensor<complex64>({{11, -18}})));
 }
 
-TEST(AddN, OfOneIsItself) {
+TEST(AddN, ReturnsASingleInput) {
   const Tensor x = RandomTensor(DT_FLOAT, {4});
   EXPECT_THAT(OpTester("AddN").Input(x).RunOne(), TensorEq(x));
 }
 
-TEST(AddN, OfTheSameTensorTwice) {
+TEST(AddN, AddsATensorToItself) {
   const Tensor x = AsTensor<float>({1, 2, 3});
   EXPECT_THAT(OpTester("AddN").Input(x).Input(x).RunOne(), TensorEq(AsTensor<float>({2, 4, 6})));
 }
 
-// 2048 + 1 is not a half: intermediate rounding would lose both ones.
+// 2048 + 1 is not a half. Rounding after each addition would lose both ones.
 TEST(AddN, RoundsHalvesOnce) {
   EXPECT_THAT(OpTester("AddN")
                   .Input(AsTensor<half>({2048}))

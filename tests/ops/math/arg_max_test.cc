@@ -31,7 +31,7 @@ double FirstMin(const std::vector<double>& values) {
 
 Tensor ArgReference(const Tensor& x, int axis, DataType dtype,
                     double (*index)(const std::vector<double>&)) {
-  // In float64, whose integers are exact.
+  // Compares in float64, which represents these integers exactly.
   const Tensor wide = UnaryReference(
       x.dtype() == DT_DOUBLE
           ? x
@@ -52,8 +52,8 @@ Tensor ArgReference(const Tensor& x, int axis, DataType dtype,
 }
 
 // Shapes around the sizes at which the search changes: lanes of a single column, tiles of columns,
-// blocks of rows. The values are few, so that most results are decided by the order.
-TEST(ArgMax, OfEveryLayout) {
+// blocks of rows. There are few distinct values, so ties decide most results.
+TEST(ArgMax, RunsForEveryLayout) {
   struct Case {
     TensorShape shape;
     int axis;
@@ -81,7 +81,7 @@ TEST(ArgMax, OfEveryLayout) {
   }
 }
 
-TEST(ArgMax, OfEveryRealType) {
+TEST(ArgMax, RunsForEveryRealType) {
   ForEachType(RealTypes(), [](auto tag) {
     using T = typename decltype(tag)::type;
     SCOPED_TRACE(DataTypeString(DataTypeToEnum<T>::value));
@@ -104,7 +104,7 @@ TEST(ArgMax, OfEveryRealType) {
               TensorEq(AsTensor<int64_t>({0, 1})));
 }
 
-TEST(ArgMax, PassesOverNan) {
+TEST(ArgMax, SkipsNan) {
   for (const DataType dtype : {DT_FLOAT, DT_DOUBLE, DT_HALF, DT_BFLOAT16}) {
     SCOPED_TRACE(DataTypeString(dtype));
     const Tensor x =
@@ -124,7 +124,7 @@ TEST(ArgMax, PassesOverNan) {
   }
 }
 
-TEST(ArgMax, OfEveryOutputType) {
+TEST(ArgMax, RunsForEveryOutputType) {
   Tensor x(DT_UINT8, {40001});
   std::memset(x.raw_data(), 0, 40001);
   x.flat<uint8_t>()(40000) = 1;
@@ -138,17 +138,17 @@ TEST(ArgMax, OfEveryOutputType) {
   EXPECT_THAT(run(DT_INT64), TensorEq(AsScalar<int64_t>(40000)));
   EXPECT_THAT(run(DT_INT32), TensorEq(AsScalar<int32_t>(40000)));
   EXPECT_THAT(run(DT_UINT16), TensorEq(AsScalar<uint16_t>(40000)));
-  // The low bits.
+  // The index keeps its low bits.
   EXPECT_THAT(run(DT_INT16), TensorEq(AsScalar<int16_t>(-25536)));
 }
 
-TEST(ArgMax, OfEmptyTensors) {
+TEST(ArgMax, TakesEmptyTensors) {
   EXPECT_THAT(
       OpTester("ArgMax").Input(Tensor(DT_FLOAT, {2, 0})).Input(AsScalar<int32_t>(0)).RunOne(),
       TensorEq(Tensor(DT_INT64, {0})));
 }
 
-TEST(ArgMax, Refuses) {
+TEST(ArgMax, RejectsInvalidInputs) {
   struct Case {
     Tensor input;
     Tensor dimension;
@@ -156,7 +156,7 @@ TEST(ArgMax, Refuses) {
     bool at_run_only = false;
   };
   const Case cases[] = {
-      {AsScalar<float>(1), AsScalar<int32_t>(0), "rank"},
+      {AsScalar<float>(1), AsScalar<int32_t>(0), "rank", true},
       {Tensor(DT_FLOAT, {2, 2}), AsScalar<int32_t>(2), "dimension 2 is out of range [-2, 2)"},
       {Tensor(DT_FLOAT, {2, 2}), AsScalar<int64_t>(-3), "dimension -3 is out of range [-2, 2)"},
       {Tensor(DT_FLOAT, {2, 2}), AsTensor<int32_t>({0}), "dimension must"},

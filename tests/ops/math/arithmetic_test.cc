@@ -23,7 +23,7 @@ double SquaredDifference(double x, double y) { return (x - y) * (x - y); }
 struct ArithmeticCase {
   const char* op;
   double (*reference)(double, double);
-  // True if rounding the float64 result once equals evaluating the formula in the type.
+  // True if rounding the float64 result once gives the result of the formula in the type.
   bool one_operation;
 };
 const ArithmeticCase kArithmeticCases[] = {
@@ -40,7 +40,7 @@ TEST(Arithmetic, FloatsHaveTheBitsOfTheFormula) {
       const Tensor y = RandomTensor(dtype, {17, 1}, 1, 100, 2);
       const auto z = OpTester(c.op).Input(x).Input(y).RunOne();
       const Tensor expected = BinaryReference(x, y, dtype, c.reference);
-      // A float64 result rounded to a type of at most half its precision is correctly rounded.
+      // Rounding a float64 result to at most half its precision gives the correctly rounded result.
       if (c.one_operation) {
         EXPECT_THAT(z, TensorEq(expected));
       } else {
@@ -50,8 +50,27 @@ TEST(Arithmetic, FloatsHaveTheBitsOfTheFormula) {
   }
 }
 
+TEST(Arithmetic, RepeatsASingleElement) {
+  const TensorShape shapes[][2] = {{{}, {3}},           {{1}, {2, 3}},   {{1, 1}, {2}},
+                                   {{}, {0, 2}},        {{}, {1, 1}},    {{1}, {1}},
+                                   {{1, 1, 1}, {2, 3}}, {{1}, {40, 50}}, {{1, 1}, {1, 4}}};
+  for (const auto& [single, other] : shapes) {
+    for (const bool single_first : {false, true}) {
+      const TensorShape& first = single_first ? single : other;
+      const TensorShape& second = single_first ? other : single;
+      SCOPED_TRACE(first.DebugString() + " - " + second.DebugString());
+      for (const DataType dtype : {DT_FLOAT, DT_DOUBLE}) {
+        const Tensor x = RandomTensor(dtype, first, -100, 100, 1);
+        const Tensor y = RandomTensor(dtype, second, -100, 100, 2);
+        EXPECT_THAT(OpTester("Sub").Input(x).Input(y).RunOne(),
+                    TensorEq(BinaryReference(x, y, dtype, Subtract)));
+      }
+    }
+  }
+}
+
 TEST(Arithmetic, SquaredDifferenceRoundsTwice) {
-  // The difference rounds to 1 in float; its square in double would not be 1.
+  // The difference rounds to 1 in float. In double, its square would not be 1.
   const auto z = OpTester("SquaredDifference")
                      .Input(AsTensor<float>({1.0f, 3}))
                      .Input(AsTensor<float>({1e-9f, 5}))
@@ -64,12 +83,12 @@ TEST(Arithmetic, HalfRoundsOnceFromFloat) {
   EXPECT_THAT(
       OpTester("AddV2").Input(AsTensor<half>({2048, 2048})).Input(AsTensor<half>({1, 3})).RunOne(),
       TensorEq(AsTensor<half>({2048, 2052})));
-  // Beyond the largest half.
+  // The result exceeds the largest half.
   EXPECT_THAT(OpTester("Mul").Input(AsTensor<half>({60000})).Input(AsTensor<half>({2})).RunOne(),
               TensorEq(AsTensor<half>({kInf})));
 }
 
-TEST(Arithmetic, IntegersOfEveryType) {
+TEST(Arithmetic, ComputesIntegersOfEveryType) {
   for (const ArithmeticCase& c :
        {ArithmeticCase{"AddV2", Add, true}, {"Sub", Subtract, true}, {"Mul", Multiply, true}}) {
     ForEachType(IntegerTypes(), [&](auto tag) {
@@ -125,7 +144,7 @@ TEST(Arithmetic, IntegersWrapAround) {
               TensorEq(AsTensor<int32_t>({1})));
 }
 
-TEST(Arithmetic, ComplexNumbers) {
+TEST(Arithmetic, ComputesComplexNumbers) {
   const Tensor x = AsTensor<complex64>({{1, 2}, {3, -1}});
   const Tensor y = AsTensor<complex64>({{4, -5}, {0, 2}});
   EXPECT_THAT(OpTester("AddV2").Input(x).Input(y).RunOne(),
@@ -140,7 +159,7 @@ TEST(Arithmetic, ComplexNumbers) {
               TensorEq(AsTensor<complex64>({{58, 0}, {18, 0}})));
 }
 
-TEST(Arithmetic, InfinitiesNanAndSignedZeros) {
+TEST(Arithmetic, HandlesInfinitiesNanAndSignedZeros) {
   EXPECT_THAT(OpTester("Sub")
                   .Input(AsTensor<float>({kInf, kNan, 0, -0.0f}))
                   .Input(AsTensor<float>({kInf, 1, 0, 0}))

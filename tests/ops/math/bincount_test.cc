@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Counts values[i] with weight weights[i], or 1, in row rows[i].
+// Adds weights[i], or 1, to the bin of values[i] in row rows[i].
 std::vector<double> Counts(const std::vector<int64_t>& values, const std::vector<int64_t>& rows,
                            const std::vector<double>& weights, int64_t num_rows, int64_t size,
                            bool binary = false) {
@@ -27,7 +27,7 @@ std::vector<double> Counts(const std::vector<int64_t>& values, const std::vector
   return bins;
 }
 
-TEST(Bincount, OfEveryType) {
+TEST(Bincount, RunsForEveryType) {
   const std::vector<int64_t> values = {1, 1, 3, 9, 0, 3};
   const std::vector<int64_t> rows(6);
   const std::vector<double> weights = {1, 2, 3, 4, 5, 6};
@@ -64,8 +64,8 @@ TEST(Bincount, OfEveryType) {
               TensorEq(AsTensor<float>({0, 2, 0})));
 }
 
-// So many that blocks have bins of their own.
-TEST(Bincount, OfManyValues) {
+// With this many values, each block has its own bins.
+TEST(Bincount, CountsManyValues) {
   std::mt19937 random(2);
   for (const int64_t size : {3, 1000, 90000}) {
     SCOPED_TRACE(size);
@@ -146,7 +146,7 @@ TEST(SparseBincount, CountsEachRow) {
               TensorEq(AsTensor<int32_t>({0, 0, 0, 0}, {2, 2})));
 }
 
-TEST(Bincount, OfNothing) {
+TEST(Bincount, TakesEmptyTensors) {
   EXPECT_THAT(OpTester("Bincount")
                   .Input(Tensor(DT_INT32, {0, 3}))
                   .Input(AsScalar<int32_t>(2))
@@ -167,7 +167,7 @@ TEST(Bincount, OfNothing) {
               TensorEq(Tensor(DT_FLOAT, {0, 2})));
 }
 
-TEST(Bincount, Refuses) {
+TEST(Bincount, RejectsInvalidInputs) {
   const auto bincount = [](const Tensor& values, const Tensor& size, const Tensor& weights) {
     return OpTester("Bincount").Input(values).Input(size).Input(weights);
   };
@@ -257,7 +257,7 @@ TEST(HistogramFixedWidth, CountsInBins) {
               TensorEq(AsTensor<int32_t>({0, 0})));
 }
 
-TEST(HistogramFixedWidth, OfManyValues) {
+TEST(HistogramFixedWidth, CountsManyValues) {
   const int64_t n = 500000;
   const Tensor x = RandomTensor(DT_FLOAT, {n}, 0, 1);
   std::vector<double> counts(10);
@@ -268,11 +268,11 @@ TEST(HistogramFixedWidth, OfManyValues) {
                      .Input(AsScalar<int32_t>(10))
                      .RunOne();
   GRADFLOW_ASSERT_OK(y.status());
-  // The ends of the bins are rounded.
+  // The ends of the bins are rounded, so counts may differ slightly.
   for (int i = 0; i < 10; ++i) EXPECT_NEAR(y->flat<int32_t>()(i), counts[i], 5);
 }
 
-TEST(HistogramFixedWidth, Refuses) {
+TEST(HistogramFixedWidth, RejectsInvalidInputs) {
   const auto histogram = [](const Tensor& values, const Tensor& range, const Tensor& bins) {
     return OpTester("HistogramFixedWidth").Input(values).Input(range).Input(bins);
   };

@@ -21,7 +21,7 @@ Tensor Computed(const Tensor& x, const Tensor& y, F f) {
   return z;
 }
 
-TEST(Bits, OfEveryType) {
+TEST(Bits, RunsForEveryType) {
   ForEachType(IntegerTypes(), [](auto tag) {
     using T = typename decltype(tag)::type;
     using U = std::make_unsigned_t<T>;
@@ -58,7 +58,7 @@ TEST(Bits, OfEveryType) {
           static_cast<uint8_t>(std::bitset<64>(static_cast<U>(x.flat<T>()(i))).count());
     }
     EXPECT_THAT(OpTester("PopulationCount").Input(x).RunOne(), TensorEq(counts));
-    // Shifts that C++ does not define.
+    // C++ does not define these shifts.
     const T high = static_cast<T>(U{1} << (kBits - 1));
     EXPECT_THAT(OpTester("LeftShift")
                     .Input(AsTensor<T>({1, 1, 3}))
@@ -78,7 +78,7 @@ TEST(Bits, OfEveryType) {
   });
 }
 
-TEST(Bits, BroadcastAndEmpty) {
+TEST(Bits, BroadcastsAndTakesEmptyTensors) {
   EXPECT_THAT(OpTester("BitwiseOr").Input<int32_t>({1, 2}, {2, 1}).Input<int32_t>({4, 8}).RunOne(),
               TensorEq(AsTensor<int32_t>({5, 9, 6, 10}, {2, 2})));
   EXPECT_THAT(OpTester("PopulationCount").Input(Tensor(DT_INT64, {0, 2})).RunOne(),

@@ -14,7 +14,7 @@ OpTester Bucketize(const Tensor& input, const std::vector<float>& boundaries) {
   return OpTester("Bucketize").Input(input).Attr("boundaries", absl::MakeConstSpan(boundaries));
 }
 
-TEST(Bucketize, CountsTheBoundariesThatAreNotAbove) {
+TEST(Bucketize, CountsBoundariesUpToEachValue) {
   ForEachType(TypeList<int32_t, int64_t, float, double>(), [](auto tag) {
     using T = typename decltype(tag)::type;
     const Tensor input = RandomTensor(DataTypeToEnum<T>::value, {3, 1001}, -20, 20);
@@ -33,7 +33,7 @@ TEST(Bucketize, CountsTheBoundariesThatAreNotAbove) {
   });
 }
 
-TEST(Bucketize, SpecialValues) {
+TEST(Bucketize, HandlesSpecialValues) {
   EXPECT_THAT(Bucketize(AsTensor<float>({0, 5, 10, kNan, kInf, -kInf}), {0, 5, 5, 10}).RunOne(),
               TensorEq(AsTensor<int32_t>({1, 3, 4, 4, 4, 0})));
   EXPECT_THAT(Bucketize(Tensor(DT_DOUBLE, {0}), {1}).RunOne(), TensorEq(Tensor(DT_INT32, {0})));

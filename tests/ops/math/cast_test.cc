@@ -56,8 +56,8 @@ std::vector<T> Samples() {
   return samples;
 }
 
-// Returns the expected element of type To, computed through long double, which represents all
-// elements exactly.
+// Returns the expected element of type To. Computes in long double, which represents all elements
+// exactly.
 template <typename To>
 To Expected(long double value, bool from_integer) {
   if constexpr (std::is_same_v<To, bool>) {
@@ -69,7 +69,7 @@ To Expected(long double value, bool from_integer) {
     if (std::is_same_v<To, uint64_t> && value >= 0x1p63 && value < 0x1p64) {
       return static_cast<To>(value);
     }
-    // What does not fit becomes the smallest number of the type that x86 converts to.
+    // A number that does not fit becomes the smallest number of the type that x86 converts to.
     constexpr bool kByInt64 = sizeof(To) == 8 || std::is_same_v<To, uint32_t>;
     const long double limit = kByInt64 ? 0x1p63 : 0x1p31;
     const bool fits = value >= -limit && value < limit;
@@ -102,7 +102,7 @@ void ExpectCasts() {
     }
   }
   if constexpr (kIsComplex<From> && kIsComplex<To>) {
-    // Compares real and imaginary parts; NaN equals NaN.
+    // Compares real and imaginary parts, and treats NaN as equal to NaN.
     EXPECT_THAT(Cast(x, expected.dtype()).RunOne(), TensorNear(expected, 0, 0));
   } else {
     EXPECT_THAT(Cast(x, expected.dtype()).RunOne(), TensorEq(expected));
@@ -117,7 +117,7 @@ TEST(Cast, ConvertsEveryTypeToEveryOther) {
   });
 }
 
-// Enough elements for vectors of each width and a rest.
+// Enough elements for vectors of each width and a remainder.
 TEST(Cast, HasTheSameBitsOnEverySimdTarget) {
   ForEachType(CastTypes(), [](auto tag) {
     using T = typename decltype(tag)::type;
@@ -145,8 +145,9 @@ TEST(Cast, KeepsInt64Exact) {
               TensorEq(AsTensor<double>({0x1p64})));
 }
 
-TEST(Cast, RoundsToHalfByWayOfFloat) {
-  // Slightly above a tie of the type, which is the nearest float and rounds to even.
+TEST(Cast, RoundsToHalfThroughFloat) {
+  // The number is slightly above a tie of the type. The nearest float is the tie, which rounds to
+  // even.
   EXPECT_THAT(Cast(AsTensor<double>({1.00048828218621, -1.00048828218621}), DT_HALF).RunOne(),
               TensorEq(AsTensor<half>({1, -1})));
   EXPECT_THAT(Cast(AsTensor<complex128>({{1.00048828218621, 0}}), DT_HALF).RunOne(),
@@ -157,7 +158,7 @@ TEST(Cast, RoundsToHalfByWayOfFloat) {
               TensorEq(AsTensor<bfloat16>({0x1p30f})));
 }
 
-TEST(Cast, WrapsWhatDoesNotFit) {
+TEST(Cast, WrapsNumbersThatDoNotFit) {
   EXPECT_THAT(
       Cast(AsTensor<float>({3e9f, -3e9f, kInf, -kInf, kNan, -1.9f}), DT_INT32).RunOne(),
       TensorEq(AsTensor<int32_t>({INT32_MIN, INT32_MIN, INT32_MIN, INT32_MIN, INT32_MIN, -1})));
@@ -173,7 +174,7 @@ TEST(Cast, WrapsWhatDoesNotFit) {
 }
 
 TEST(Cast, TruncatesMantissasIfAsked) {
-  // 1 + 2^-8 + 2^-9 is above the midpoint of the bfloat16 values 1 and 1 + 2^-7.
+  // 1 + 2^-8 + 2^-9 is above the midpoint of the bfloat16 numbers 1 and 1 + 2^-7.
   const float value = 1 + 0x1p-8f + 0x1p-9f;
   const Tensor x = AsTensor<float>({value, -value, kInf, kNan, 0});
   EXPECT_THAT(Cast(x, DT_BFLOAT16).RunOne(),
@@ -190,7 +191,7 @@ TEST(Cast, TruncatesMantissasIfAsked) {
   EXPECT_THAT(
       Cast(AsTensor<complex128>({{1 + 0x1.8p-24, -1 - 0x1.8p-24}}), DT_COMPLEX64, true).RunOne(),
       TensorEq(AsTensor<complex64>({{1, -1}})));
-  // Does not affect integers and widening casts.
+  // Truncation does not affect integers or widening casts.
   EXPECT_THAT(Cast(AsTensor<int32_t>({257}), DT_BFLOAT16, true).RunOne(),
               TensorEq(AsTensor<bfloat16>({256})));
   EXPECT_THAT(Cast(AsTensor<half>({0.1f}), DT_DOUBLE, true).RunOne(),
@@ -212,7 +213,7 @@ TEST(Cast, ConvertsLargeAndEmptyTensors) {
   EXPECT_THAT(Cast(AsScalar<bool>(true), DT_HALF).RunOne(), TensorEq(AsScalar<half>(1)));
 }
 
-// A file or another library may hold other bytes than 0 and 1 for booleans.
+// Bools from a file or another library may have bytes other than 0 and 1.
 TEST(Cast, TakesEveryNonzeroByteForTrue) {
   Tensor x(DT_BOOL, {4});
   const unsigned char bytes[] = {0, 1, 2, 255};
@@ -255,7 +256,7 @@ TEST(Cast, TakesQuantizedIntegersByTheirBits) {
               TensorEq(AsTensor<qint8>({-3, static_cast<int8_t>(200 - 256)})));
   EXPECT_THAT(CastTo(AsTensor<int32_t>({65535, -1}), DT_QUINT16),
               TensorEq(AsTensor<quint16>({65535, 65535})));
-  // Of one type in loops, though not the same.
+  // Loops treat these types as one type.
   EXPECT_THAT(CastTo(AsTensor<qint16>({-5, 300}), DT_INT16),
               TensorEq(AsTensor<int16_t>({-5, 300})));
   EXPECT_THAT(CastTo(AsTensor<uint8_t>({1, 2}), DT_QUINT8), TensorEq(AsTensor<quint8>({1, 2})));
@@ -270,7 +271,7 @@ TEST(Cast, Wraps4BitIntegers) {
   EXPECT_THAT(CastTo(AsTensor<int32_t>({16, -1}), DT_UINT4), TensorEq(AsTensor<uint4>({0, 15})));
   EXPECT_THAT(CastTo(AsTensor<int4>({-1, 3}), DT_UINT4), TensorEq(AsTensor<uint4>({15, 3})));
   EXPECT_THAT(CastTo(AsTensor<int4>({-1, 3}), DT_INT8), TensorEq(AsTensor<int8_t>({-1, 3})));
-  // The high bits of a byte do not count.
+  // The high bits of a byte are ignored.
   EXPECT_THAT(CastTo(AsTensor<uint4>({0x5f}), DT_FLOAT), TensorEq(AsTensor<float>({15})));
 }
 
@@ -281,7 +282,7 @@ Tensor AllCodes() {
   return AsTensor<T>(codes);
 }
 
-// Values of codes, and the results of casts from float.
+// Checks the values of codes, and the results of casts from float.
 template <typename T>
 void Check8BitFloat(const std::vector<std::pair<int, float>>& codes,
                     const std::vector<std::pair<float, int>>& encoded) {
@@ -295,7 +296,7 @@ void Check8BitFloat(const std::vector<std::pair<int, float>>& codes,
       EXPECT_EQ(values.flat<float>()(code), value) << code;
     }
   }
-  // Every number is its own nearest.
+  // Every number converts back to its own code.
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor back, CastTo(values, dtype));
   const auto* const bytes = static_cast<const uint8_t*>(back.raw_data());
   for (int code = 0; code < 256; ++code) {
@@ -308,7 +309,7 @@ void Check8BitFloat(const std::vector<std::pair<int, float>>& codes,
   }
 }
 
-TEST(Cast, Of8BitFloats) {
+TEST(Cast, Converts8BitFloats) {
   const float tiny = std::ldexp(1.0f, -9);
   Check8BitFloat<float8_e4m3fn>(
       {{0, 0}, {0x38, 1}, {0xb8, -1}, {0x39, 1.125f}, {0x7e, 448}, {1, tiny}, {0x7f, kNan}},
@@ -333,7 +334,7 @@ TEST(Cast, Of8BitFloats) {
                                   {{1.25f, 0x41}, {61440, 0x80}});
 }
 
-TEST(Cast, Between8BitFloatsAndOthers) {
+TEST(Cast, ConvertsBetween8BitFloatsAndOtherTypes) {
   EXPECT_THAT(CastTo(AsTensor<float8_e4m3fn>({0x38, 0x40}), DT_FLOAT8_E5M2),
               TensorEq(AsTensor<float8_e5m2>({0x3c, 0x40})));
   EXPECT_THAT(CastTo(AsTensor<int32_t>({1, -2}), DT_FLOAT8_E4M3FN),
@@ -351,7 +352,7 @@ TEST(Cast, Between8BitFloatsAndOthers) {
   EXPECT_THAT(CastTo(AsTensor<float8_e5m2>({0x3c, 0x80}), DT_BOOL),
               TensorEq(AsTensor<bool>({true, false})));
   EXPECT_THAT(CastTo(Tensor(DT_FLOAT8_E5M2, {0, 2}), DT_FLOAT), TensorEq(Tensor(DT_FLOAT, {0, 2})));
-  // More than a chunk.
+  // More elements than a chunk.
   Tensor many(DT_FLOAT, {2001});
   for (int i = 0; i < 2001; ++i) many.flat<float>()(i) = static_cast<float>(i % 16);
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor small, CastTo(many, DT_FLOAT8_E4M3FN));

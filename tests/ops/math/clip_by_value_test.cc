@@ -13,7 +13,7 @@ OpTester Clip(const Tensor& t, const Tensor& min, const Tensor& max) {
   return OpTester("ClipByValue").Input(t).Input(min).Input(max);
 }
 
-TEST(ClipByValue, NumbersOfEveryType) {
+TEST(ClipByValue, ClipsNumbersOfEveryType) {
   ForEachType(RealTypes(), [](auto tag) {
     using T = typename decltype(tag)::type;
     constexpr DataType dtype = DataTypeToEnum<T>::value;
@@ -23,7 +23,7 @@ TEST(ClipByValue, NumbersOfEveryType) {
         UnaryReference(t, [](double v) { return std::min(std::max(v, 20.0), 70.0); });
     EXPECT_THAT(Clip(t, FromDoubles(dtype, {}, {20}), FromDoubles(dtype, {}, {70})).RunOne(),
                 TensorEq(expected));
-    // A bound for each element, and for all.
+    // One bound has an element for each number, the other is a scalar.
     const Tensor bounds = RandomTensor(dtype, {3, 701}, 0, 60, 2);
     const Tensor above = BinaryReference(
         t, bounds, dtype, [](double a, double b) { return std::max(std::min(a, 70.0), b); });
@@ -34,7 +34,7 @@ TEST(ClipByValue, NumbersOfEveryType) {
   });
 }
 
-TEST(ClipByValue, SpecialValues) {
+TEST(ClipByValue, HandlesSpecialValues) {
   const Tensor t = AsTensor<float>({1, kNan, 3, kInf, -kInf});
   EXPECT_THAT(Clip(t, AsScalar<float>(5), AsScalar<float>(2)).RunOne(),
               TensorEq(AsTensor<float>({5, kNan, 5, 5, 5})));

@@ -27,12 +27,12 @@ const ComparisonCase kComparisonCases[] = {
     {"GreaterEqual", [](double x, double y) { return x >= y; }},
 };
 
-TEST(Comparison, OfEveryRealType) {
+TEST(Comparison, RunsForEveryRealType) {
   for (const ComparisonCase& c : kComparisonCases) {
     ForEachType(RealTypes(), [&](auto tag) {
       constexpr DataType dtype = DataTypeToEnum<typename decltype(tag)::type>::value;
       SCOPED_TRACE(std::string(c.op) + " of " + DataTypeString(dtype));
-      // Small integers, so that some are equal.
+      // Small integers, so that some elements are equal.
       Tensor x = UnaryReference(RandomTensor(dtype, {23, 9}, 0, 4, 1),
                                 [](double v) { return static_cast<int>(v); });
       Tensor y = UnaryReference(RandomTensor(dtype, {23, 1}, 0, 4, 2),
@@ -56,7 +56,7 @@ TEST(Comparison, OrdersByValueAndNotByBits) {
                   .Input(AsTensor<uint8_t>({1, 255}))
                   .RunOne(),
               TensorEq(AsTensor<bool>({false, true})));
-  // Distinct integers that are equal as doubles.
+  // Two distinct integers that are equal as doubles.
   constexpr int64_t large = (int64_t{1} << 53) + 1;
   for (const auto& [op, expected] :
        {std::pair<const char*, bool>{"Greater", true}, {"Equal", false}, {"LessEqual", false}}) {
@@ -66,7 +66,7 @@ TEST(Comparison, OrdersByValueAndNotByBits) {
   }
 }
 
-TEST(Comparison, WithNanIsFalseExceptNotEqual) {
+TEST(Comparison, NanIsFalseExceptForNotEqual) {
   for (const ComparisonCase& c : kComparisonCases) {
     SCOPED_TRACE(c.op);
     const Tensor x = AsTensor<float>({kNan, 1, kNan, 0});
@@ -80,7 +80,7 @@ TEST(Comparison, WithNanIsFalseExceptNotEqual) {
   }
 }
 
-TEST(Equal, OfBoolsStringsComplexAndQuantizedNumbers) {
+TEST(Equal, ComparesBoolsStringsComplexAndQuantizedNumbers) {
   const Tensor expected = AsTensor<bool>({true, false});
   const Tensor opposite = AsTensor<bool>({false, true});
   const std::vector<std::pair<Tensor, Tensor>> cases = {
@@ -101,7 +101,7 @@ TEST(Equal, OfBoolsStringsComplexAndQuantizedNumbers) {
   }
 }
 
-TEST(Equal, OfShapesThatDoNotBroadcastIsFalseIfAllowed) {
+TEST(Equal, ShapesThatDoNotBroadcastAreUnequalIfAllowed) {
   const Tensor x = RandomTensor(DT_FLOAT, {2, 3});
   const Tensor y = RandomTensor(DT_FLOAT, {2});
   for (const char* op : {"Equal", "NotEqual"}) {
@@ -122,7 +122,7 @@ TEST(Equal, OfShapesThatDoNotBroadcastIsFalseIfAllowed) {
   }
 }
 
-TEST(Equal, OfShapesWhoseResultIsTooLargeIsAlwaysAnError) {
+TEST(Equal, RejectsShapesWhoseResultIsTooLarge) {
   const TensorShape column({int64_t{1} << 32, 1});
   const TensorShape row({1, int64_t{1} << 32});
   const auto error = StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("more elements"));
@@ -156,7 +156,7 @@ TEST(Equal, ShapeIsUnknownWhileItMayBeAScalar) {
   }
 }
 
-TEST(Less, HasNoBools) {
+TEST(Less, RejectsBools) {
   for (const char* op : {"Less", "LessEqual", "Greater", "GreaterEqual"}) {
     EXPECT_THAT(
         OpTester(op).Input(AsTensor<bool>({true})).Input(AsTensor<bool>({true})).MakeKernel(),
@@ -180,7 +180,7 @@ TEST(ApproximateEqual, ComparesTheDistance) {
                   .Input<float>({kNan, kInf, kNan, 1.000001f})
                   .RunOne(),
               TensorEq(AsTensor<bool>({false, false, false, true})));
-  // A difference that is no int64.
+  // The difference does not fit an int64.
   EXPECT_THAT(OpTester("ApproximateEqual")
                   .Input<int64_t>({INT64_MIN, INT64_MAX})
                   .Input<int64_t>({INT64_MAX, INT64_MIN})

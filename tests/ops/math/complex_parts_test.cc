@@ -41,12 +41,12 @@ void ExpectParts() {
               TensorEq(z));
 }
 
-TEST(ComplexParts, OfBothTypes) {
+TEST(ComplexParts, RunsForBothTypes) {
   ExpectParts<float>();
   ExpectParts<double>();
 }
 
-TEST(ComplexParts, SpecialValues) {
+TEST(ComplexParts, HandlesSpecialValues) {
   const Tensor z = AsTensor<complex64>({{0, 0}, {-1, 0}, {-1, -0.0f}, {0, 2}, {3e38f, 3e38f}});
   EXPECT_THAT(OpTester("Angle").Input(z).RunOne(),
               TensorWithinUlps(

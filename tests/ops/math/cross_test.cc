@@ -6,7 +6,7 @@ namespace gradflow {
 namespace testing {
 namespace {
 
-TEST(Cross, OfEveryRealType) {
+TEST(Cross, RunsForEveryRealType) {
   ForEachType(RealTypes(), [](auto tag) {
     using T = typename decltype(tag)::type;
     SCOPED_TRACE(DataTypeString(DataTypeToEnum<T>::value));
@@ -19,7 +19,7 @@ TEST(Cross, OfEveryRealType) {
   });
 }
 
-TEST(Cross, OfManyVectors) {
+TEST(Cross, RunsForManyVectors) {
   const Tensor a = RandomTensor(DT_DOUBLE, {50, 700, 3}, -1, 1, 1);
   const Tensor b = RandomTensor(DT_DOUBLE, {50, 700, 3}, -1, 1, 2);
   Tensor expected(DT_DOUBLE, a.shape());
@@ -38,7 +38,7 @@ TEST(Cross, OfManyVectors) {
       TensorEq(Tensor(DT_FLOAT, {0, 3})));
 }
 
-TEST(Cross, Refuses) {
+TEST(Cross, RejectsInvalidInputs) {
   const auto cross = [](const TensorShape& a, const TensorShape& b) {
     return OpTester("Cross").Input(Tensor(DT_FLOAT, a)).Input(Tensor(DT_FLOAT, b));
   };

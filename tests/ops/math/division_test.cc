@@ -22,7 +22,7 @@ struct DivisionCase {
   const char* op;
   double (*reference)(double, double);
   bool integers;
-  // For integers of every type.
+  // True if the op supports integers of every type.
   bool all_integers;
 };
 const DivisionCase kDivisionCases[] = {
@@ -37,11 +37,11 @@ const DivisionCase kDivisionCases[] = {
     {"Xdivy", [](double x, double y) { return x == 0 ? 0 : x / y; }, false, false},
 };
 
-TEST(Division, FloatsOfEveryType) {
+TEST(Division, DividesFloatsOfEveryType) {
   for (const DivisionCase& c : kDivisionCases) {
     for (const DataType dtype : {DT_FLOAT, DT_DOUBLE, DT_HALF, DT_BFLOAT16}) {
       SCOPED_TRACE(std::string(c.op) + " of " + DataTypeString(dtype));
-      // Small integers and quarters, so that quotients are exact or far from integers.
+      // Multiples of a quarter, so that quotients are either exact or far from integers.
       const auto quarters = [](double v) { return std::floor(v) / 4; };
       const Tensor x = UnaryReference(RandomTensor(dtype, {31, 17}, -60, 60, 1), quarters);
       const Tensor y = UnaryReference(RandomTensor(dtype, {31, 1}, 1, 20, 2), quarters);
@@ -54,7 +54,7 @@ TEST(Division, FloatsOfEveryType) {
   }
 }
 
-TEST(Division, IntegersOfEveryType) {
+TEST(Division, DividesIntegersOfEveryType) {
   for (const DivisionCase& c : kDivisionCases) {
     if (!c.integers) continue;
     ForEachType(IntegerTypes(), [&](auto tag) {
@@ -75,7 +75,7 @@ TEST(Division, IntegersOfEveryType) {
   }
 }
 
-TEST(Division, OfTheSmallestIntegerWrapsAround) {
+TEST(Division, SmallestIntegerWrapsAround) {
   ForEachType(SignedIntegerTypes(), [](auto tag) {
     using T = typename decltype(tag)::type;
     constexpr T min = std::numeric_limits<T>::min();
@@ -88,7 +88,7 @@ TEST(Division, OfTheSmallestIntegerWrapsAround) {
   });
 }
 
-TEST(Division, OfIntegersByZeroIsAnError) {
+TEST(Division, RejectsIntegerDivisionByZero) {
   for (const char* op : {"Div", "TruncateDiv", "FloorDiv", "FloorMod", "Mod", "TruncateMod"}) {
     SCOPED_TRACE(op);
     EXPECT_THAT(OpTester(op).Input<int32_t>({7, -7}).Input<int32_t>({3, 0}).Run(),
@@ -98,7 +98,7 @@ TEST(Division, OfIntegersByZeroIsAnError) {
     EXPECT_THAT(OpTester(op).Input(Tensor(DT_INT32, {0, 2})).Input<int32_t>({0}).RunOne(),
                 TensorEq(Tensor(DT_INT32, {0, 2})));
   }
-  // In the last of many blocks.
+  // The zero is in the last of many blocks.
   Tensor y = Iota<uint8_t>({70001}, 1);
   for (int64_t i = 0; i < y.NumElements(); ++i) y.flat<uint8_t>()(i) |= 1;
   GRADFLOW_EXPECT_OK(OpTester("Div").Input(AsScalar<uint8_t>(9)).Input(y).Run());
@@ -107,7 +107,7 @@ TEST(Division, OfIntegersByZeroIsAnError) {
               StatusIs(kInvalidArgument, "integer division by zero"));
 }
 
-TEST(Division, WithoutNan) {
+TEST(Division, NoNanOpsAndXdivyHandleZeros) {
   const Tensor x = AsTensor<float>({0, 0, 2, kInf, kNan, 3, 0});
   const Tensor y = AsTensor<float>({0, kNan, 0, 0, 0, -1, -2});
   EXPECT_THAT(OpTester("DivNoNan").Input(x).Input(y).RunOne(),

@@ -21,7 +21,7 @@ struct ElementaryOpCase {
   double high;
   bool is_complex;
 };
-// In long double, for a reference that is correctly rounded to double.
+// References in long double, so that rounding to double is correct.
 const ElementaryOpCase kElementaryOpCases[] = {
     {"Exp", std::exp, -10, 10, true},
     {"Expm1", std::expm1, -3, 9, true},
@@ -49,7 +49,7 @@ Tensor LongReference(const Tensor& x, Long (*f)(Long)) {
   return UnaryReference(x, [&](double v) { return static_cast<double>(f(Long{v})); });
 }
 
-TEST(ElementaryOps, FloatsAndDoublesAreRightToTheLastPlaces) {
+TEST(ElementaryOps, FloatsAndDoublesAreAccurateToTheLastPlaces) {
   for (const ElementaryOpCase& c : kElementaryOpCases) {
     for (const DataType dtype : {DT_FLOAT, DT_DOUBLE}) {
       SCOPED_TRACE(std::string(c.op) + " of " + DataTypeString(dtype));
@@ -78,8 +78,8 @@ TEST(ElementaryOps, HalvesRoundOnceFromFloat) {
   }
 }
 
-// The bits of a result do not depend on the position of the element.
-TEST(ElementaryOps, DoesNotDependOnThePosition) {
+// A result has the same bits at every position.
+TEST(ElementaryOps, ResultsDoNotDependOnThePosition) {
   const Tensor x = RandomTensor(DT_FLOAT, {70001}, -3, 3);
   for (const ElementaryOpCase& c : kElementaryOpCases) {
     SCOPED_TRACE(c.op);
@@ -91,7 +91,7 @@ TEST(ElementaryOps, DoesNotDependOnThePosition) {
   }
 }
 
-TEST(ElementaryOps, SpecialValues) {
+TEST(ElementaryOps, HandlesSpecialValues) {
   const Tensor x = AsTensor<float>({kInf, -kInf, kNan, 0, -0.0f, 1000, -1000});
   EXPECT_THAT(OpTester("Exp").Input(x).RunOne(),
               TensorEq(AsTensor<float>({kInf, 0, kNan, 1, 1, kInf, 0})));
@@ -107,12 +107,12 @@ TEST(Sigmoid, KeepsTheDigitsOfSmallResults) {
   EXPECT_THAT(
       OpTester("Sigmoid").Input(AsTensor<double>({-720, -40, 40, 750, -750})).RunOne(),
       TensorNear(AsTensor<double>({std::exp(-720.0), std::exp(-40.0), 1, 1, 0}), 1e-320, 1e-14));
-  // A subnormal float.
+  // The result is a subnormal float.
   EXPECT_THAT(OpTester("Sigmoid").Input(AsTensor<float>({-100})).RunOne(),
               TensorWithinUlps(AsTensor<float>({static_cast<float>(std::exp(-100.0))}), 1));
 }
 
-TEST(ElementaryOps, ComplexNumbers) {
+TEST(ElementaryOps, ComputesComplexNumbers) {
   using C = complex128;
   const Tensor x = AsTensor<C>({{0.5, 2}, {-1, -0.25}, {800, 1}, {-800, 1}});
   const auto reference = [&](C (*f)(C), int n) {
@@ -147,7 +147,7 @@ void ExpectComputedInComplex128(const char* op, F f) {
   EXPECT_THAT(OpTester(op).Input(x).RunOne(), TensorEq(expected));
 }
 
-TEST(ElementaryOps, OfComplex64IsComputedInComplex128AndRoundedOnce) {
+TEST(ElementaryOps, Complex64IsComputedInComplex128AndRoundedOnce) {
   using C = complex128;
   ExpectComputedInComplex128("Exp", [](C z) { return std::exp(z); });
   ExpectComputedInComplex128("Log", [](C z) { return std::log(z); });
@@ -169,7 +169,7 @@ void ExpectComplex(const char* op, F f) {
   EXPECT_THAT(OpTester(op).Input(x).RunOne(), TensorNear(expected, 1e-14, 1e-13));
 }
 
-TEST(ElementaryOps, OfComplex128) {
+TEST(ElementaryOps, ComputesComplex128) {
   using C = std::complex<Long>;
   ExpectComplex("Expm1", [](C z) { return std::exp(z) - Long{1}; });
   ExpectComplex("Log1p", [](C z) { return std::log(Long{1} + z); });
@@ -188,7 +188,7 @@ TEST(ElementaryOps, OfComplex128) {
 
 TEST(ElementaryOps, SmallComplexNumbersKeepTheirDigits) {
   const Tensor x = AsTensor<complex128>({{1e-9, 2e-9}, {-1e-12, 1e-11}});
-  // The first terms of the series.
+  // Computes the first terms of the series.
   const auto series = [&](double sign) {
     Tensor y(DT_COMPLEX128, {2});
     for (int i = 0; i < 2; ++i) {

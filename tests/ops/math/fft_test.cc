@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 
 using Wide = std::complex<long double>;
 
-// Numbers with a shape, as a reference.
+// Numbers with a shape, for the reference.
 struct Array {
   TensorShape shape;
   std::vector<Wide> values;
@@ -48,7 +48,7 @@ Tensor TensorOf(DataType dtype, const Array& array) {
   return x;
 }
 
-// Returns `x` along `axis` cut or filled up with zeros to `length`.
+// Returns `x` with `axis` cut or padded with zeros to `length`.
 Array Resized(const Array& x, int axis, int64_t length) {
   Array y = x;
   y.shape.set_dim(axis, length);
@@ -63,7 +63,7 @@ Array Resized(const Array& x, int axis, int64_t length) {
   return y;
 }
 
-// The definition of the transform along an axis, in long double.
+// Computes the transform along an axis by its definition, in long double.
 Array Transformed(const Array& x, int axis, bool inverse) {
   const int64_t n = x.shape.dim_size(axis);
   std::vector<Wide> roots(n);
@@ -84,8 +84,8 @@ Array Transformed(const Array& x, int axis, bool inverse) {
   return y;
 }
 
-// Fills the second half of an axis of length n with the conjugates of the first, in reverse order.
-// The other axes are not transformed any more.
+// Fills the second half of an axis of length n with the conjugates of the first half, in reverse
+// order. The other axes are already transformed back.
 Array Symmetric(const Array& x, int axis, int64_t n) {
   Array y = Resized(x, axis, n);
   int64_t inner = 1;
@@ -101,12 +101,13 @@ double Tolerance(DataType dtype, double scale) {
   return scale * (dtype == DT_FLOAT || dtype == DT_COMPLEX64 ? 1e-6 : 1e-14);
 }
 
-// Lengths of every factor, of several, primes that need Bluestein's algorithm, and their multiples.
+// Lengths with each factor, with several factors, primes that need Bluestein's algorithm, and
+// multiples of such primes.
 const int64_t kLengths[] = {1,   2,   3,   4,   5,   6,   7,   8,   9,   10,   11,   12,  13,  14,
                             15,  16,  17,  19,  22,  25,  26,  34,  49,  64,   97,   100, 121, 128,
                             143, 169, 210, 256, 257, 289, 360, 509, 512, 1000, 1009, 1155};
 
-TEST(FFT, OfEveryLength) {
+TEST(FFT, RunsForEveryLength) {
   for (const int64_t n : kLengths) {
     SCOPED_TRACE(n);
     for (const DataType dtype : {DT_COMPLEX64, DT_COMPLEX128}) {
@@ -120,14 +121,14 @@ TEST(FFT, OfEveryLength) {
   }
 }
 
-TEST(RFFT, OfEveryLength) {
+TEST(RFFT, RunsForEveryLength) {
   for (const int64_t n : kLengths) {
     SCOPED_TRACE(n);
     for (const DataType dtype : {DT_FLOAT, DT_DOUBLE}) {
       const DataType complex = dtype == DT_FLOAT ? DT_COMPLEX64 : DT_COMPLEX128;
       const double atol = Tolerance(dtype, std::sqrt(static_cast<double>(n)));
       const Tensor length = AsTensor<int32_t>({static_cast<int32_t>(n)});
-      // What is beyond the length is ignored.
+      // Elements beyond the length are ignored.
       const Tensor x = RandomTensor(dtype, {2, n + 2}, -1, 1);
       const Array expected =
           Resized(Transformed(Resized(ArrayOf(x), 1, n), 1, false), 1, n / 2 + 1);
@@ -141,7 +142,7 @@ TEST(RFFT, OfEveryLength) {
   }
 }
 
-// Transforms along `axes` of `lengths`: complex, from real numbers, and to real numbers.
+// Transforms `axes` to `lengths`. The input or the output may be real.
 Array Reference(Array x, const std::vector<int>& axes, const std::vector<int64_t>& lengths,
                 bool from_real, bool to_real, bool inverse) {
   const size_t last = axes.size() - 1;
@@ -156,11 +157,11 @@ Array Reference(Array x, const std::vector<int>& axes, const std::vector<int64_t
   return x;
 }
 
-// The ops of two and of three dimensions: complex, its inverse, from and to real numbers.
+// The ops of two and three dimensions: complex, inverse, from real numbers, and to real numbers.
 const char* const kOps[][4] = {{"FFT2D", "IFFT2D", "RFFT2D", "IRFFT2D"},
                                {"FFT3D", "IFFT3D", "RFFT3D", "IRFFT3D"}};
 
-TEST(FFT, OfSeveralDimensions) {
+TEST(FFT, TransformsSeveralDimensions) {
   for (const int rank : {2, 3}) {
     const auto& ops = kOps[rank - 2];
     const TensorShape shape = rank == 2 ? TensorShape({3, 6, 10}) : TensorShape({2, 4, 3, 17});
@@ -181,7 +182,7 @@ TEST(FFT, OfSeveralDimensions) {
           OpTester(ops[1]).Input(z).RunOne(),
           TensorNear(TensorOf(complex, Reference(ArrayOf(z), axes, lengths, false, false, true)),
                      atol, 0));
-      // Of all elements, and of the first along each axis.
+      // Transforms all elements, and only the first elements along each axis.
       for (const int64_t less : {0, 1}) {
         std::vector<int64_t> shorter;
         std::vector<int32_t> values;
@@ -207,8 +208,8 @@ TEST(FFT, OfSeveralDimensions) {
   }
 }
 
-// Any axes in any order, cut and filled up.
-TEST(FFTND, OfAnyAxes) {
+// Any axes in any order, cut and padded.
+TEST(FFTND, TransformsAnyAxes) {
   struct Case {
     std::vector<int32_t> axes;
     std::vector<int32_t> lengths;
@@ -260,8 +261,8 @@ TEST(FFT, IsInvertedByIFFT) {
   }
 }
 
-TEST(FFT, OfUnitsIsExact) {
-  // Multiples of a right angle.
+TEST(FFT, IsExactForUnits) {
+  // All angles are multiples of a right angle.
   EXPECT_THAT(
       OpTester("FFT").Input(AsTensor<complex128>({{0, 0}, {1, 0}, {0, 0}, {0, 0}})).RunOne(),
       TensorNear(AsTensor<complex128>({{1, 0}, {0, -1}, {-1, 0}, {0, 1}}), 0, 0));
@@ -273,13 +274,13 @@ TEST(FFT, HasTheSameBitsOnAnyNumberOfThreads) {
   GRADFLOW_EXPECT_OK(tester.RunEverywhere());
 }
 
-TEST(FFT, OfNothing) {
+TEST(FFT, TakesEmptyTensors) {
   EXPECT_THAT(OpTester("FFT").Input(Tensor(DT_COMPLEX64, {2, 0})).RunOne(),
               TensorEq(Tensor(DT_COMPLEX64, {2, 0})));
   EXPECT_THAT(
       OpTester("RFFT").Input(Tensor(DT_FLOAT, {0, 4})).Input(AsTensor<int32_t>({4})).RunOne(),
       TensorEq(Tensor(DT_COMPLEX64, {0, 3})));
-  // Zeros, as if the input were filled up.
+  // The result is zero, because the input is padded with zeros.
   EXPECT_THAT(OpTester("RFFT").Input(Tensor(DT_FLOAT, {0})).Input(AsTensor<int32_t>({4})).RunOne(),
               TensorEq(AsTensor<complex64>({{0, 0}, {0, 0}, {0, 0}})));
   EXPECT_THAT(OpTester("FFTND")
@@ -296,7 +297,7 @@ TEST(FFT, KeepsNan) {
   EXPECT_TRUE(std::isnan(y->flat<complex64>()(0).real()));
 }
 
-TEST(FFT, Refuses) {
+TEST(FFT, RejectsInvalidInputs) {
   const auto real = [](const char* op, const Tensor& x, const std::vector<int32_t>& lengths) {
     return OpTester(op).Input(x).Input(AsTensor<int32_t>(lengths));
   };

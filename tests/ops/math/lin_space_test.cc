@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(LinSpace, OfEveryType) {
+TEST(LinSpace, RunsForEveryType) {
   for (const DataType dtype : {DT_HALF, DT_BFLOAT16, DT_FLOAT, DT_DOUBLE}) {
     SCOPED_TRACE(DataTypeString(dtype));
     const auto run = [&](double start, double stop, int64_t num) {
@@ -23,7 +23,7 @@ TEST(LinSpace, OfEveryType) {
     EXPECT_THAT(run(1, 3, 5), TensorEq(FromDoubles(dtype, {5}, {1, 1.5, 2, 2.5, 3})));
     EXPECT_THAT(run(1, 3, 1), TensorEq(FromDoubles(dtype, {1}, {1})));
     EXPECT_THAT(run(2, 2, 3), TensorEq(FromDoubles(dtype, {3}, {2, 2, 2})));
-    // The last is exact.
+    // The last number is exact.
     std::vector<double> values;
     for (int i = 0; i < 50; ++i) values.push_back(10 - 0.2 * i);
     values.back() = 0.2;
@@ -34,7 +34,7 @@ TEST(LinSpace, OfEveryType) {
   }
 }
 
-TEST(LinSpace, OfManyNumbers) {
+TEST(LinSpace, RunsForManyNumbers) {
   OpTester tester("LinSpace");
   tester.Input(AsScalar<double>(0)).Input(AsScalar<double>(1)).Input(AsScalar<int32_t>(200001));
   const auto y = tester.RunOne();
@@ -44,7 +44,7 @@ TEST(LinSpace, OfManyNumbers) {
   }
 }
 
-TEST(LinSpace, Refuses) {
+TEST(LinSpace, RejectsInvalidInputs) {
   const auto space = [](const Tensor& start, const Tensor& num) {
     return OpTester("LinSpace").Input(start).Input(AsScalar<float>(1)).Input(num);
   };

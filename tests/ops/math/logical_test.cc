@@ -8,7 +8,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(Logical, TruthTables) {
+TEST(Logical, HaveTheirTruthTables) {
   const Tensor x = AsTensor<bool>({false, true}, {2, 1});
   const Tensor y = AsTensor<bool>({false, true});
   EXPECT_THAT(OpTester("LogicalAnd").Input(x).Input(y).RunOne(),
@@ -18,7 +18,7 @@ TEST(Logical, TruthTables) {
   EXPECT_THAT(OpTester("LogicalNot").Input(y).RunOne(), TensorEq(AsTensor<bool>({true, false})));
 }
 
-// Feeds and files may contain bools other than 0 and 1.
+// Bools in feeds and files may have bytes other than 0 and 1.
 TEST(Logical, AnyByteButZeroIsTrue) {
   Tensor x(DT_BOOL, {3});
   const char bytes[] = {0, 2, static_cast<char>(0x80)};

@@ -28,7 +28,7 @@ double MinOf(const std::vector<double>& values) {
   return min;
 }
 
-TEST(Max, OfEveryLayout) {
+TEST(Max, RunsForEveryLayout) {
   for (const ReductionCase& c : ReductionLayouts()) {
     SCOPED_TRACE(c.DebugString());
     const Tensor x = RandomTensor(DT_FLOAT, c.shape, -2, -1);
@@ -40,7 +40,7 @@ TEST(Max, OfEveryLayout) {
   }
 }
 
-TEST(Max, OfRandomShapes) {
+TEST(Max, RunsForRandomShapes) {
   std::mt19937 random(5);
   for (int round = 0; round < 100; ++round) {
     const ReductionCase c = RandomReduction(&random);
@@ -54,7 +54,7 @@ TEST(Max, OfRandomShapes) {
   }
 }
 
-TEST(Max, OfEveryRealType) {
+TEST(Max, RunsForEveryRealType) {
   ForEachType(RealTypes(), [](auto tag) {
     using T = typename decltype(tag)::type;
     SCOPED_TRACE(DataTypeString(DataTypeToEnum<T>::value));
@@ -88,7 +88,7 @@ TEST(Max, KeepsNanWhereverItIs) {
   }
 }
 
-// Narrow rows, wide ones and the rest behind vectors, with zeros of both signs and NaN.
+// Narrow and wide rows, and remainders after vectors, with zeros of both signs and NaN.
 TEST(Max, HasTheSameBitsOnEverySimdTarget) {
   for (const TensorShape& shape : {TensorShape({7, 5}), TensorShape({40, 64}),
                                    TensorShape({19, 83}), TensorShape({3, 4100})}) {
@@ -115,7 +115,7 @@ TEST(Max, HasTheSameBitsOnEverySimdTarget) {
   ASSERT_TRUE(SetSimdTarget(""));
 }
 
-TEST(Max, OfNothing) {
+TEST(Max, TakesEmptyTensors) {
   const Tensor axis = AsScalar<int32_t>(0);
   const Tensor floats(DT_FLOAT, {0, 2});
   EXPECT_THAT(OpTester("Max").Input(floats).Input(axis).RunOne(),
@@ -129,7 +129,7 @@ TEST(Max, OfNothing) {
               TensorEq(AsTensor<int8_t>({127, 127})));
 }
 
-TEST(Max, OfInfinities) {
+TEST(Max, HandlesInfinities) {
   const Tensor x = FromDoubles(DT_FLOAT, {2, 2}, {-kInf, -kInf, kInf, 1});
   EXPECT_THAT(OpTester("Max").Input(x).Input(AsScalar<int32_t>(1)).RunOne(),
               TensorEq(FromDoubles(DT_FLOAT, {2}, {-kInf, kInf})));

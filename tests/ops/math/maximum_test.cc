@@ -70,7 +70,7 @@ TEST(Maximum, TakesTheZeroOfTheSecondInput) {
   EXPECT_THAT(OpTester("Minimum").Input(minus).Input(plus).RunOne(), TensorEq(plus));
 }
 
-TEST(Maximum, HasNoComplexNumbers) {
+TEST(Maximum, RejectsComplexNumbers) {
   for (const char* op : {"Maximum", "Minimum"}) {
     EXPECT_THAT(OpTester(op)
                     .Input(AsTensor<complex64>({{1, 2}}))

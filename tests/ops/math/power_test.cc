@@ -20,7 +20,7 @@ struct PowerCase {
   double (*reference)(double, double);
   double low;
 };
-// In long double, for a reference that is correctly rounded to double.
+// References in long double, so that rounding to double is correct.
 const PowerCase kPowerCases[] = {
     {"Pow", [](double x, double y) { return RoundToDouble(std::pow(Long{x}, Long{y})); }, 0.01},
     {"Atan2", [](double x, double y) { return RoundToDouble(std::atan2(Long{x}, Long{y})); }, -9},
@@ -28,7 +28,7 @@ const PowerCase kPowerCases[] = {
     {"Xlog1py", [](double x, double y) { return RoundToDouble(x * std::log1p(Long{y})); }, -0.9},
 };
 
-TEST(Power, FloatsOfEveryType) {
+TEST(Power, ComputesFloatsOfEveryType) {
   for (const PowerCase& c : kPowerCases) {
     for (const DataType dtype : {DT_FLOAT, DT_DOUBLE, DT_HALF, DT_BFLOAT16}) {
       SCOPED_TRACE(std::string(c.op) + " of " + DataTypeString(dtype));
@@ -37,7 +37,7 @@ TEST(Power, FloatsOfEveryType) {
       EXPECT_THAT(OpTester(c.op).Input(x).Input(y).RunEverywhere(),
                   IsOkAndHolds(::testing::ElementsAre(
                       TensorWithinUlps(BinaryReference(x, y, dtype, c.reference), 2))));
-      // One operand repeats.
+      // One operand is broadcast.
       const Tensor column = y.Slice(0, 1).Reshaped({501}).value().Slice(0, 3);
       const Tensor repeated = column.Reshaped({3, 1}).value();
       EXPECT_THAT(OpTester(c.op).Input(x).Input(repeated).RunOne(),
@@ -46,7 +46,7 @@ TEST(Power, FloatsOfEveryType) {
   }
 }
 
-TEST(Pow, OfIntegersWrapsAround) {
+TEST(Pow, WrapsIntegersAround) {
   ForEachType(SignedIntegerTypes(), [](auto tag) {
     using T = typename decltype(tag)::type;
     SCOPED_TRACE(DataTypeString(DataTypeToEnum<T>::value));
@@ -65,7 +65,7 @@ TEST(Pow, OfIntegersWrapsAround) {
   });
 }
 
-TEST(Pow, SpecialValues) {
+TEST(Pow, HandlesSpecialValues) {
   EXPECT_THAT(OpTester("Pow")
                   .Input(AsTensor<float>({0, -1, -8, kNan, 1, kInf, -kInf, 0, -2}))
                   .Input(AsTensor<float>({0, 0.5f, 1 / 3.f, 0, kNan, 0, 3, -1, 3}))
@@ -73,7 +73,7 @@ TEST(Pow, SpecialValues) {
               TensorEq(AsTensor<float>({1, kNan, kNan, 1, 1, 1, -kInf, kInf, -8})));
 }
 
-TEST(Power, OfComplexNumbers) {
+TEST(Power, RunsForComplexNumbers) {
   const Tensor x = AsTensor<complex128>({{2, 1}, {0, 1}});
   const Tensor y = AsTensor<complex128>({{0, 1}, {2, 0}});
   EXPECT_THAT(OpTester("Pow").Input(x).Input(y).RunOne(),

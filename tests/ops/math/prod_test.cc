@@ -41,10 +41,10 @@ absl::StatusOr<Tensor> ReduceAxis(const char* op, const Tensor& x, int32_t axis)
   return OpTester(op).Input(x).Input(AsScalar<int32_t>(axis)).RunOne();
 }
 
-TEST(Prod, OfEveryLayout) {
+TEST(Prod, RunsForEveryLayout) {
   for (const ReductionCase& c : ReductionLayouts()) {
     SCOPED_TRACE(c.DebugString());
-    // Near 1, so that the product of many neither overflows nor vanishes.
+    // Factors near 1, so that large products neither overflow nor vanish.
     const Tensor x = RandomTensor(DT_FLOAT, c.shape, 0.9f, 1.1f);
     EXPECT_THAT(OpTester("Prod").Input(x).Input(AsTensor<int32_t>(c.axes)).RunOne(),
                 TensorNear(ReductionReference(x, c.axes, false, ProductOf), 1e-30, 1e-7));
@@ -53,7 +53,7 @@ TEST(Prod, OfEveryLayout) {
   }
 }
 
-TEST(Prod, OfRandomShapes) {
+TEST(Prod, RunsForRandomShapes) {
   std::mt19937 random(9);
   for (int round = 0; round < 60; ++round) {
     const ReductionCase c = RandomReduction(&random);
@@ -84,7 +84,7 @@ TEST(Prod, HasTheSameBitsOnAnyNumberOfThreads) {
   }
 }
 
-TEST(Prod, OfEveryRealType) {
+TEST(Prod, RunsForEveryRealType) {
   ForEachType(RealTypes(), [](auto tag) {
     using T = typename decltype(tag)::type;
     SCOPED_TRACE(DataTypeString(DataTypeToEnum<T>::value));
@@ -95,7 +95,7 @@ TEST(Prod, OfEveryRealType) {
   });
 }
 
-TEST(Prod, OfComplexNumbers) {
+TEST(Prod, RunsForComplexNumbers) {
   const Tensor x = AsTensor<complex64>({{1, 2}, {3, -1}, {0, 1}, {2, 0}}, {2, 2});
   EXPECT_THAT(ReduceAxis("Prod", x, 1), TensorEq(AsTensor<complex64>({{5, 5}, {0, 2}})));
   EXPECT_THAT(ReduceAxis("EuclideanNorm", AsTensor<complex64>({{2, 4}, {5, -6}}), 0),
@@ -112,21 +112,21 @@ TEST(Prod, IntegersWrapAround) {
               TensorEq(AsScalar<int64_t>(-(int64_t{1} << 62))));
 }
 
-TEST(Prod, OfFloatsDoesNotOverflowOnTheWay) {
+TEST(Prod, HasNoIntermediateOverflow) {
   EXPECT_THAT(ReduceAxis("Prod", AsTensor<float>({1e30f, 1e30f, 1e-30f, 1e-30f}), 0),
               TensorNear(AsScalar<float>(1), 0, 1e-6));
   EXPECT_THAT(ReduceAxis("EuclideanNorm", AsTensor<float>({3e30f, 4e30f}), 0),
               TensorEq(AsScalar<float>(5e30f)));
 }
 
-TEST(Prod, OfNanAndInfinity) {
+TEST(Prod, HandlesNanAndInfinity) {
   const Tensor x = FromDoubles(DT_FLOAT, {3, 2}, {kNan, 1, kInf, 0, kInf, -2});
   EXPECT_THAT(ReduceAxis("Prod", x, 1), TensorEq(FromDoubles(DT_FLOAT, {3}, {kNan, kNan, -kInf})));
   EXPECT_THAT(ReduceAxis("EuclideanNorm", x, 1),
               TensorEq(FromDoubles(DT_FLOAT, {3}, {kNan, kInf, kInf})));
 }
 
-TEST(Prod, OfNothing) {
+TEST(Prod, TakesEmptyTensors) {
   for (const DataType dtype : {DT_FLOAT, DT_DOUBLE, DT_HALF, DT_INT32}) {
     const Tensor x(dtype, {2, 0});
     EXPECT_THAT(ReduceAxis("Prod", x, 1), TensorEq(FromDoubles(dtype, {2}, {1, 1})));
@@ -139,7 +139,7 @@ TEST(Prod, OfNothing) {
               TensorEq(AsScalar<complex64>({1, 0})));
 }
 
-// Also of one element, which other reductions return as it is.
+// The norm is computed even for a single element, which other reductions return unchanged.
 TEST(EuclideanNorm, IsNotNegative) {
   EXPECT_THAT(ReduceAxis("EuclideanNorm", AsTensor<float>({-3}), 0), TensorEq(AsScalar<float>(3)));
   EXPECT_THAT(OpTester("EuclideanNorm")
@@ -149,7 +149,7 @@ TEST(EuclideanNorm, IsNotNegative) {
               TensorEq(AsTensor<complex64>({{5, 0}})));
 }
 
-TEST(EuclideanNorm, OfIntegersIsRoundedTowardsZeroAndClamped) {
+TEST(EuclideanNorm, RoundsIntegersTowardsZeroAndClamps) {
   EXPECT_THAT(ReduceAxis("EuclideanNorm", AsTensor<int32_t>({1, 2, 3}), 0),
               TensorEq(AsScalar<int32_t>(3)));
   EXPECT_THAT(ReduceAxis("EuclideanNorm", AsTensor<int8_t>({100, -100}), 0),

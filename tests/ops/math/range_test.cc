@@ -37,7 +37,7 @@ TEST(Range, CountsDown) {
               TensorEq(AsTensor<double>({1, 0.75, 0.5, 0.25})));
 }
 
-TEST(Range, StopsBeforeTheLimitAsRoundedInItsType) {
+TEST(Range, StopsBeforeTheRoundedLimit) {
   EXPECT_THAT(Range<float>(0, 0.3f, 0.1f).RunOne(), TensorEq(AsTensor<float>({0, 0.1f, 2 * 0.1f})));
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor tenths, Range<float>(0, 1, 0.1f).RunOne());
   EXPECT_EQ(tenths.NumElements(), 10);
@@ -51,14 +51,14 @@ TEST(Range, DoesNotAccumulateErrors) {
   }
 }
 
-// The index of an element is not rounded to the type: half has all integers up to 2048 alone.
-TEST(Range, CountsFurtherThanItsTypeHasIntegers) {
+// The index of an element is not rounded to the type. half represents all integers only up to 2048.
+TEST(Range, CountsBeyondTheExactIntegersOfItsType) {
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor numbers, Range<half>(-2000, 2000, 1).RunOne());
   ASSERT_EQ(numbers.NumElements(), 4000);
   for (int i = 0; i < 4000; ++i) {
     ASSERT_EQ(float{numbers.flat<half>()(i)}, static_cast<float>(i - 2000));
   }
-  // Sums of the steps would have errors of many roundings.
+  // Adding the step repeatedly would accumulate rounding errors.
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor tenths, Range<float>(0, 1000, 0.1f).RunOne());
   for (int i = 0; i < tenths.NumElements(); ++i) {
     ASSERT_EQ(tenths.flat<float>()(i), static_cast<float>(i) * 0.1f);
@@ -111,7 +111,7 @@ TEST(Range, RejectsBadArguments) {
               StatusIs(kInvalidArgument, "start must be a scalar, but has shape [1,1]"));
 }
 
-// TensorFlow's kernel does so, but not its shape function.
+// TensorFlow's kernel accepts such vectors, but its shape function does not.
 TEST(Range, TakesVectorsOfOneElement) {
   const auto range =
       OpTester("Range")

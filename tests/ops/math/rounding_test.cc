@@ -19,11 +19,11 @@ const std::pair<const char*, double (*)(double)> kRoundings[] = {
     {"Round", [](double x) { return std::nearbyint(x); }},
 };
 
-TEST(Rounding, FloatsOfEveryType) {
+TEST(Rounding, RoundsFloatsOfEveryType) {
   for (const auto& [op, reference] : kRoundings) {
     for (const DataType dtype : {DT_FLOAT, DT_DOUBLE, DT_HALF, DT_BFLOAT16}) {
       SCOPED_TRACE(std::string(op) + " of " + DataTypeString(dtype));
-      // Halves are among the numbers.
+      // The numbers include halves.
       const Tensor x = UnaryReference(RandomTensor(dtype, {5, 41}, -100, 100),
                                       [](double v) { return std::floor(v * 4) / 4; });
       EXPECT_THAT(OpTester(op).Input(x).RunEverywhere(),
@@ -32,7 +32,7 @@ TEST(Rounding, FloatsOfEveryType) {
   }
 }
 
-TEST(Rounding, KeepsSignsOfZeroAndWhatIsNotFinite) {
+TEST(Rounding, KeepsSignedZerosAndNonFiniteNumbers) {
   const Tensor x = AsTensor<float>({-0.0f, 0, -0.25f, 8388609, -8388607.5f, kInf, -kInf, kNan});
   for (const auto& [op, reference] : kRoundings) {
     SCOPED_TRACE(op);
@@ -40,7 +40,7 @@ TEST(Rounding, KeepsSignsOfZeroAndWhatIsNotFinite) {
   }
 }
 
-TEST(Round, PassesIntegersOn) {
+TEST(Round, ReturnsIntegersUnchanged) {
   ForEachType(SignedIntegerTypes(), [](auto tag) {
     using T = typename decltype(tag)::type;
     const Tensor x = AsTensor<T>({-3, 0, 7});
@@ -51,7 +51,7 @@ TEST(Round, PassesIntegersOn) {
               StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("Round")));
 }
 
-TEST(Predicates, OfFloats) {
+TEST(Predicates, ClassifyFloats) {
   for (const DataType dtype : {DT_FLOAT, DT_DOUBLE, DT_HALF, DT_BFLOAT16}) {
     SCOPED_TRACE(DataTypeString(dtype));
     const Tensor x = FromDoubles(dtype, {6}, {0, -1, kInf, -kInf, kNan, 60000});

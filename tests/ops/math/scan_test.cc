@@ -33,7 +33,7 @@ std::vector<double> DoublesOf(const Tensor& x) {
   return values;
 }
 
-// Scans in long double.
+// Computes the scan in long double.
 Tensor ScanReference(const Tensor& x, int axis, Direction direction, long double first,
                      absl::FunctionRef<long double(long double, long double)> combine) {
   const std::vector<double> in = DoublesOf(x);
@@ -77,14 +77,14 @@ struct Layout {
   int axis;
 };
 
-// Around the sizes of tiles of columns and blocks of rows.
+// Sizes around the tiles of columns and the blocks of rows.
 std::vector<Layout> Layouts() {
   return {{{1}, 0},       {{7}, 0},           {{32768}, 0},    {{32769}, 0},   {{100001}, 0},
           {{5, 9}, 0},    {{5, 9}, 1},        {{3, 257}, 0},   {{4, 256}, 0},  {{40000, 3}, 0},
           {{2, 3, 4}, 1}, {{2, 400, 300}, 1}, {{70, 5, 2}, 1}, {{2, 50000}, 1}};
 }
 
-TEST(Cumsum, OfEveryLayout) {
+TEST(Cumsum, RunsForEveryLayout) {
   for (const Layout& layout : Layouts()) {
     for (const Direction direction : kDirections) {
       SCOPED_TRACE(layout.shape.DebugString());
@@ -102,7 +102,7 @@ TEST(Cumsum, OfEveryLayout) {
   }
 }
 
-// Some targets narrow infinity and larger doubles to the largest float.
+// Some SIMD targets convert infinity and large doubles to the largest float.
 TEST(Cumsum, OverflowsToInfinityOnEveryTarget) {
   const float inf = std::numeric_limits<float>::infinity();
   for (const std::string& target : SimdTargets()) {
@@ -119,7 +119,7 @@ TEST(Cumsum, OverflowsToInfinityOnEveryTarget) {
   ASSERT_TRUE(SetSimdTarget(""));
 }
 
-TEST(Cumsum, OfEveryRealType) {
+TEST(Cumsum, RunsForEveryRealType) {
   ForEachType(RealTypes(), [](auto tag) {
     using T = typename decltype(tag)::type;
     SCOPED_TRACE(DataTypeString(DataTypeToEnum<T>::value));
@@ -135,7 +135,7 @@ TEST(Cumsum, OfEveryRealType) {
   });
 }
 
-TEST(CumulativeLogsumexp, OfEveryFloatingType) {
+TEST(CumulativeLogsumexp, RunsForEveryFloatingType) {
   for (const DataType dtype : {DT_HALF, DT_BFLOAT16, DT_FLOAT, DT_DOUBLE}) {
     SCOPED_TRACE(DataTypeString(dtype));
     const Tensor x = RandomTensor(dtype, {4, 9}, -10, 10);
@@ -157,7 +157,7 @@ TEST(CumulativeLogsumexp, DoesNotOverflow) {
               TensorEq(AsTensor<float>({kNan, kNan, kNan})));
 }
 
-TEST(Cumsum, OfComplexNumbers) {
+TEST(Cumsum, RunsForComplexNumbers) {
   const Tensor x = AsTensor<complex64>({{1, 2}, {3, 4}, {5, -6}});
   EXPECT_THAT(Scan("Cumsum", x, 0).RunOne(),
               TensorEq(AsTensor<complex64>({{1, 2}, {4, 6}, {9, 0}})));
@@ -167,7 +167,7 @@ TEST(Cumsum, OfComplexNumbers) {
               TensorEq(AsTensor<complex128>({{0, 1}, {-1, 0}, {-2, -1}})));
 }
 
-TEST(Cumsum, OfDoublesIsCompensated) {
+TEST(Cumsum, CompensatesSumsOfDoubles) {
   const Tensor x = AsTensor<double>({1e16, 1, 1, -1e16, 1e-3});
   EXPECT_THAT(Scan("Cumsum", x, 0).RunOne(),
               TensorEq(AsTensor<double>({1e16, 1e16, 1e16 + 2, 2, 2.001})));
@@ -187,8 +187,8 @@ TEST(Cumsum, HasTheSameBitsOnAnyNumberOfThreads) {
   }
 }
 
-// Rows of floats are scanned by vectors, and results of 4 MiB written past the caches.
-TEST(Cumsum, OfManyColumns) {
+// Vectors scan the rows of floats. Results of 4 MiB are written with non-temporal stores.
+TEST(Cumsum, RunsForManyColumns) {
   for (const TensorShape& shape : {TensorShape({5, 16}), TensorShape({9, 549}),
                                    TensorShape({2, 37, 1100}), TensorShape({257, 4112})}) {
     const int axis = shape.dims() - 2;
@@ -202,7 +202,7 @@ TEST(Cumsum, OfManyColumns) {
   }
 }
 
-TEST(Cumsum, OfEmptyTensors) {
+TEST(Cumsum, TakesEmptyTensors) {
   for (const char* op : {"Cumsum", "Cumprod", "CumulativeLogsumexp"}) {
     for (const int axis : {0, 1}) {
       EXPECT_THAT(Scan(op, Tensor(DT_FLOAT, {0, 3}), axis).RunOne(),
@@ -211,7 +211,7 @@ TEST(Cumsum, OfEmptyTensors) {
   }
 }
 
-TEST(Cumsum, Refuses) {
+TEST(Cumsum, RejectsInvalidInputs) {
   for (const char* op : {"Cumsum", "Cumprod", "CumulativeLogsumexp"}) {
     for (const int axis : {2, -3}) {
       OpTester tester = Scan(op, Tensor(DT_FLOAT, {2, 2}), axis);

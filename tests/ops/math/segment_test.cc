@@ -28,7 +28,7 @@ std::vector<double> SegmentDoubles(const Tensor& x) {
   return values;
 }
 
-// What a segment op computes: "Sum" and so on.
+// Reduces `values` by the segment op `name`, such as "Sum".
 double Reduced(absl::string_view name, const std::vector<double>& values, double empty) {
   if (values.empty()) return empty;
   long double result = values[0];
@@ -49,12 +49,12 @@ double Reduced(absl::string_view name, const std::vector<double>& values, double
   return static_cast<double>(result);
 }
 
-// Reduces rows[i] of x, of `width` elements, to row ids[i] of the result.
+// Reduces rows[i] of x to row ids[i] of the result. Rows have `width` elements.
 Tensor SegmentReference(absl::string_view name, const Tensor& x, const std::vector<int64_t>& rows,
                         const std::vector<int64_t>& ids, int64_t segments, const TensorShape& shape,
                         double empty) {
   const std::vector<double> in = SegmentDoubles(x);
-  // The rows of each segment.
+  // Lists the rows of each segment.
   std::vector<std::vector<int64_t>> members(segments);
   for (size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] >= 0) members[ids[i]].push_back(rows[i]);
@@ -77,7 +77,7 @@ std::vector<int64_t> Counting(int64_t n) {
   return values;
 }
 
-// The largest 64-bit integers are no doubles; tests/data/tensorflow_values has these.
+// The largest 64-bit integers are not doubles. tests/data/tensorflow_values tests them.
 bool IsExact(absl::string_view op, DataType dtype) {
   return DataTypeSize(dtype) < 8 || !DataTypeIsInteger(dtype) || !absl::StrContains(op, "Min");
 }
@@ -105,7 +105,7 @@ const char* const kSparseOps[] = {"SparseSegmentSum",   "SparseSegmentSumWithNum
                                   "SparseSegmentMean",  "SparseSegmentMeanWithNumSegments",
                                   "SparseSegmentSqrtN", "SparseSegmentSqrtNWithNumSegments"};
 
-TEST(SegmentSum, OfEveryShape) {
+TEST(SegmentSum, RunsForEveryShape) {
   for (const TensorShape& row :
        {TensorShape({}), TensorShape({3}), TensorShape({2, 2}), TensorShape({600})}) {
     const std::vector<int64_t> ids = {0, 0, 0, 2, 5, 5};
@@ -126,7 +126,7 @@ TEST(SegmentSum, OfEveryShape) {
   }
 }
 
-TEST(SegmentSum, OfEveryRealType) {
+TEST(SegmentSum, RunsForEveryRealType) {
   ForEachType(RealTypes(), [](auto tag) {
     using T = typename decltype(tag)::type;
     SCOPED_TRACE(DataTypeString(DataTypeToEnum<T>::value));
@@ -154,7 +154,7 @@ TEST(SegmentSum, OfEveryRealType) {
   });
 }
 
-TEST(SegmentSum, OfComplexNumbers) {
+TEST(SegmentSum, RunsForComplexNumbers) {
   const Tensor x = AsTensor<complex64>({{1, 2}, {3, -1}, {2, 2}});
   const Tensor ids = AsTensor<int32_t>({0, 0, 2});
   EXPECT_THAT(OpTester("SegmentSum").Input(x).Input(ids).RunOne(),
@@ -171,13 +171,13 @@ TEST(SegmentSum, OfComplexNumbers) {
               TensorEq(AsTensor<complex128>({{3, -1}, {3, 4}, {0, 0}})));
 }
 
-TEST(UnsortedSegmentSum, OfRandomShapes) {
+TEST(UnsortedSegmentSum, RunsForRandomShapes) {
   std::mt19937 random(4);
   for (const char* op : kUnsortedOps) {
     for (int round = 0; round < 30; ++round) {
       const int64_t n = random() % 40;
       const int64_t m = 1 + random() % 3;
-      // Few enough to be scattered to, or many.
+      // Few segments, which are scattered to, or many.
       const int64_t segments = round % 5 == 4 ? 20000 : random() % 9;
       const TensorShape row = round % 3 == 0 ? TensorShape({}) : TensorShape({1 + round % 20});
       TensorShape shape = {n, m};
@@ -200,9 +200,9 @@ TEST(UnsortedSegmentSum, OfRandomShapes) {
   }
 }
 
-// Segments of more rows than a piece has, beside short ones; few enough segments to be scattered
-// to, and many.
-TEST(UnsortedSegmentSum, OfLongSegments) {
+// Long segments, which are divided into pieces, next to short ones. There are few segments, which
+// are scattered to, or many.
+TEST(UnsortedSegmentSum, SumsLongSegments) {
   for (const int32_t segments : {3, 30000}) {
     for (const int64_t width : {1, 3, 600}) {
       if (segments > 3 && width > 3) continue;
@@ -235,7 +235,7 @@ TEST(SegmentSum, KeepsNan) {
   }
 }
 
-TEST(SegmentSum, OfNothing) {
+TEST(SegmentSum, TakesEmptyTensors) {
   for (const char* op : kSortedOps) {
     const bool counted = absl::EndsWith(op, "V2");
     OpTester rows = OpTester(op).Input(Tensor(DT_FLOAT, {0, 3})).Input(Tensor(DT_INT32, {0}));
@@ -260,7 +260,7 @@ TEST(SegmentSum, OfNothing) {
               TensorEq(AsTensor<float>({0, 0})));
 }
 
-TEST(SparseSegmentSum, OfSelectedRows) {
+TEST(SparseSegmentSum, ReducesSelectedRows) {
   for (const DataType dtype : {DT_HALF, DT_BFLOAT16, DT_FLOAT, DT_DOUBLE}) {
     for (const int64_t width : {1, 3, 700}) {
       const Tensor x = RandomTensor(dtype, {5, width}, -2, 2);
@@ -293,7 +293,7 @@ TEST(SparseSegmentSum, OfSelectedRows) {
               TensorEq(Tensor(DT_FLOAT, {0, 3})));
 }
 
-// The gradient is the transpose of the op: checked on every element.
+// The gradient is the transpose of the op. Checks every element.
 TEST(SparseSegmentSumGrad, IsTheTransposeOfTheOp) {
   const std::vector<int64_t> rows = {3, 0, 0, 2, 3, 0};
   const std::vector<int64_t> ids = {0, 1, 1, 1, 3, 3};
@@ -302,7 +302,7 @@ TEST(SparseSegmentSumGrad, IsTheTransposeOfTheOp) {
   for (const char* name : {"Sum", "Mean", "SqrtN"}) {
     const std::string op = absl::StrCat("SparseSegment", name);
     SCOPED_TRACE(op);
-    // Column r of `op` applied to the identity is the weight of data row r in each segment.
+    // Applying the op to the identity matrix gives the weight of each data row in each segment.
     Tensor identity(DT_DOUBLE, {5, 5});
     for (int64_t i = 0; i < 25; ++i) identity.flat<double>()(i) = i % 6 == 0;
     const Tensor weights = SegmentReference(op, identity, rows, ids, 4, {4, 5}, 0);
@@ -340,7 +340,7 @@ TEST(SparseSegmentSumGrad, IsTheTransposeOfTheOp) {
   }
 }
 
-TEST(SparseSegmentSumGrad, OfNothing) {
+TEST(SparseSegmentSumGrad, TakesEmptyTensors) {
   for (const char* op :
        {"SparseSegmentSumGrad", "SparseSegmentMeanGrad", "SparseSegmentSqrtNGrad"}) {
     OpTester tester(op);
@@ -364,7 +364,7 @@ TEST(SparseSegmentSumGrad, OfNothing) {
   }
 }
 
-TEST(SegmentSum, Refuses) {
+TEST(SegmentSum, RejectsInvalidInputs) {
   const Tensor x = Tensor(DT_FLOAT, {3, 2});
   const auto sorted = [&](const Tensor& ids) { return OpTester("SegmentSum").Input(x).Input(ids); };
   ExpectErrors({
@@ -389,7 +389,7 @@ TEST(SegmentSum, Refuses) {
   }
 }
 
-TEST(UnsortedSegmentSum, Refuses) {
+TEST(UnsortedSegmentSum, RejectsInvalidInputs) {
   const Tensor x = Tensor(DT_FLOAT, {3, 2});
   const Tensor ids = AsTensor<int32_t>({0, 3, 1});
   for (const char* op : kUnsortedOps) {
@@ -413,7 +413,7 @@ TEST(UnsortedSegmentSum, Refuses) {
               StatusIs(kInvalidArgument, HasSubstr("data must be of type double, but is float")));
 }
 
-TEST(SparseSegmentSum, Refuses) {
+TEST(SparseSegmentSum, RejectsInvalidInputs) {
   const Tensor x = Tensor(DT_FLOAT, {3, 2});
   for (const char* op : {"SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN"}) {
     const auto run = [&](std::vector<int32_t> rows, std::vector<int32_t> ids) {
@@ -463,7 +463,7 @@ TEST(SparseSegmentSum, Refuses) {
   }
 }
 
-// It has no number of segments.
+// The number of segments would overflow.
 TEST(SegmentSum, RefusesTheLargestId) {
   constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
   OpTester tester = OpTester("SegmentSum").Input<float>({1}).Input<int64_t>({kMax});
@@ -471,8 +471,8 @@ TEST(SegmentSum, RefusesTheLargestId) {
   EXPECT_THAT(tester.InferShape(), ShapeIs("[?]"));
 }
 
-// Rows are added in blocks; the last one alone has rows of segment 1, none of segment 2.
-TEST(UnsortedSegment, OfRowsOfTheLastBlock) {
+// Rows are added in blocks. Only the last block has a row of segment 1, and segment 2 is empty.
+TEST(UnsortedSegment, CombinesRowsOfTheLastBlock) {
   const Tensor data = RandomTensor(DT_FLOAT, {10000, 64}, 1, 2);
   Tensor ids(DT_INT32, {10000});
   ids.flat<int32_t>().setConstant(-3);

@@ -60,7 +60,7 @@ TEST(SelectV2, TakesLargeAndEmptyTensors) {
               TensorEq(Tensor(DT_FLOAT, {0, 3})));
 }
 
-// Elements of each size, in vectors and at their ends.
+// Elements of each size, in whole vectors and remainders.
 TEST(SelectV2, TakesVectorsOnEveryProcessor) {
   for (const DataType dtype : {DT_INT8, DT_HALF, DT_FLOAT, DT_DOUBLE, DT_COMPLEX128}) {
     for (const int64_t n : {1, 7, 64, 131}) {
@@ -87,7 +87,7 @@ TEST(SelectV2, TakesVectorsOnEveryProcessor) {
   }
 }
 
-TEST(SelectV2, WritesInPlaceOfAnInputThatNoOneElseNeeds) {
+TEST(SelectV2, ReusesAnInputThatNoOtherNodeNeeds) {
   const Tensor condition = AsTensor<bool>({true, false, true});
   for (const bool t_is_shared : {false, true}) {
     for (const bool e_is_shared : {false, true}) {
@@ -122,7 +122,7 @@ OpTester SelectV1(const Tensor& condition, const Tensor& t, const Tensor& e) {
   return OpTester("Select").Input(condition).Input(t).Input(e);
 }
 
-TEST(Select, ByElementByRowAndAll) {
+TEST(Select, SelectsByElementByRowAndAll) {
   for (const DataType dtype : TensorTypes()) {
     SCOPED_TRACE(DataTypeString(dtype));
     const Tensor both = DistinctTensor(dtype, {4, 3, 2});
@@ -157,14 +157,16 @@ TEST(Select, RejectsBadArguments) {
   expect_rejected(SelectV1(AsScalar<bool>(true), t, Iota<float>({3})),
                   "t and e must have the same shape, but have [2,3] and [3]");
   expect_rejected(SelectV1(AsTensor<bool>({true, true, true}), t, t),
-                  "condition has shape [3], expected a scalar, the shape of t, [2,3], or that of "
-                  "its first dimension");
-  expect_rejected(SelectV1(AsTensor<bool>({true, true}, {2, 1}), t, t),
-                  "condition has shape [2,1], expected a scalar, the shape of t, [2,3], or that of "
-                  "its first dimension");
-  expect_rejected(SelectV1(AsTensor<bool>({true}), AsScalar<float>(1), AsScalar<float>(1)),
-                  "condition has shape [1], expected a scalar, the shape of t, [], or that of its "
-                  "first dimension");
+                  "condition has shape [3], expected a scalar, the shape of t, [2,3], or the shape "
+                  "of its first dimension");
+  expect_rejected(
+      SelectV1(AsTensor<bool>({true, true}, {2, 1}), t, t),
+      "condition has shape [2,1], expected a scalar, the shape of t, [2,3], or the shape "
+      "of its first dimension");
+  expect_rejected(
+      SelectV1(AsTensor<bool>({true}), AsScalar<float>(1), AsScalar<float>(1)),
+      "condition has shape [1], expected a scalar, the shape of t, [], or the shape of its "
+      "first dimension");
 }
 
 TEST(SelectV2, RejectsBadArguments) {

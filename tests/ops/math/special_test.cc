@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 
 struct SpecialValues {
   const char* op;
-  // Arguments, and the result.
+  // Each row has the arguments and the result.
   std::vector<std::vector<double>> values;
 };
 const std::vector<SpecialValues>& UnarySpecialCases() {
@@ -360,7 +360,7 @@ Tensor Column(DataType dtype, const std::vector<std::vector<double>>& rows, size
   return FromDoubles(dtype, {static_cast<int64_t>(rows.size())}, values);
 }
 
-TEST(Special, OfOneNumber) {
+TEST(Special, ComputesFunctionsOfOneNumber) {
   for (const SpecialValues& c : UnarySpecialCases()) {
     SCOPED_TRACE(c.op);
     const Tensor x = Column(DT_DOUBLE, c.values, 0);
@@ -369,7 +369,7 @@ TEST(Special, OfOneNumber) {
   }
 }
 
-TEST(Special, OfSeveralNumbers) {
+TEST(Special, ComputesFunctionsOfSeveralNumbers) {
   for (const SpecialValues& c : SpecialCases()) {
     SCOPED_TRACE(c.op);
     const size_t inputs = c.values[0].size() - 1;
@@ -386,7 +386,7 @@ TEST(Special, OtherTypesAreComputedInDouble) {
       const Tensor x = Column(dtype, c.values, 0);
       const Tensor wide = FromDoubles(DT_DOUBLE, x.shape(), AsDoubles(x));
       GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor y, OpTester(c.op).Input(wide).RunOne());
-      // By way of float.
+      // The result is rounded to float first.
       const Tensor narrow = FromDoubles(DT_FLOAT, x.shape(), AsDoubles(y));
       EXPECT_THAT(OpTester(c.op).Input(x).RunOne(),
                   TensorEq(FromDoubles(dtype, x.shape(), AsDoubles(narrow))));
@@ -394,7 +394,7 @@ TEST(Special, OtherTypesAreComputedInDouble) {
   }
 }
 
-TEST(Special, LargeBroadcastAndEmpty) {
+TEST(Special, TakesLargeBroadcastAndEmptyTensors) {
   const Tensor x = RandomTensor(DT_DOUBLE, {7, 401}, 0.1, 9);
   GRADFLOW_EXPECT_OK(OpTester("Digamma").Input(x).RunEverywhere().status());
   const Tensor a = RandomTensor(DT_DOUBLE, {7, 1}, 0.1, 9);
@@ -410,7 +410,7 @@ TEST(Special, LargeBroadcastAndEmpty) {
   }
 }
 
-TEST(Special, EndsForExtremeArguments) {
+TEST(Special, TerminatesForExtremeArguments) {
   const double max = std::numeric_limits<double>::max();
   const std::vector<double> extremes = {
       0,    -0.0,        1e-300,       5e-324, -1e-300, 1,   -1,   2.5,  -2.5,  1e9, -1e9,
@@ -471,7 +471,7 @@ TEST(Betainc, TakesScalarsAndOneShape) {
   EXPECT_THAT(op.InferShape(), error);
 }
 
-// The quantile x of probability p has P(a, x) = p: dx/da = -(dP/da) / (dP/dx).
+// The quantile x of probability p has P(a, x) = p, so dx/da = -(dP/da) / (dP/dx).
 TEST(RandomGammaGrad, IsTheDerivativeOfTheQuantile) {
   const Tensor a = AsTensor<double>({0.1, 0.5, 1, 2, 10, 100, 3}, {7, 1});
   const Tensor x = AsTensor<double>({0.2, 1, 3, 12}, {4});

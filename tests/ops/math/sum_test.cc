@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// In long double, for a reference more accurate than the op.
+// Computes in long double, for a reference that is more accurate than the op.
 double SumOf(const std::vector<double>& values) {
   long double sum = 0;
   for (const double value : values) sum += value;
@@ -27,7 +27,7 @@ double MeanOf(const std::vector<double>& values) {
   return static_cast<double>(sum / values.size());
 }
 
-TEST(Sum, OverEverySetOfAxes) {
+TEST(Sum, ReducesEverySetOfAxes) {
   const Tensor x = RandomTensor(DT_DOUBLE, {3, 1, 4, 2, 5}, -1, 1);
   for (int set = 0; set < 32; ++set) {
     std::vector<int32_t> axes;
@@ -46,19 +46,19 @@ TEST(Sum, OverEverySetOfAxes) {
   }
 }
 
-// Shapes around the sizes at which the layout changes: wide rows, tiles of columns, blocks of rows,
-// and remainders of each.
-TEST(Sum, OfEveryLayout) {
+// Shapes around the sizes at which the loops change: wide rows, tiles of columns, blocks of rows,
+// and the remainders.
+TEST(Sum, RunsForEveryLayout) {
   for (const ReductionCase& c : ReductionLayouts()) {
     SCOPED_TRACE(c.DebugString());
     const Tensor x = RandomTensor(DT_FLOAT, c.shape, -1, 2);
-    // The sum in double is rounded once.
+    // The sum is computed in double and rounded once.
     EXPECT_THAT(OpTester("Sum").Input(x).Input(AsTensor<int32_t>(c.axes)).RunOne(),
                 TensorNear(ReductionReference(x, c.axes, false, SumOf), 1e-12, 6e-8));
   }
 }
 
-TEST(Sum, OfRandomShapes) {
+TEST(Sum, RunsForRandomShapes) {
   std::mt19937 random(3);
   for (int round = 0; round < 100; ++round) {
     const ReductionCase c = RandomReduction(&random);
@@ -83,9 +83,9 @@ TEST(Sum, HasTheSameBitsOnAnyNumberOfThreads) {
   }
 }
 
-// Numbers whose second half are the negatives of the first in another order, and one more, which is
-// the exact sum. All digits of an uncompensated sum would be wrong.
-TEST(Sum, OfDoublesIsExactUnderCancellation) {
+// The second half of the numbers negates the first half in another order. One more number is the
+// exact sum. An uncompensated sum would have no correct digit.
+TEST(Sum, IsExactUnderCancellationOfDoubles) {
   for (const int64_t n : {1, 50, 1000, 100000}) {
     SCOPED_TRACE(n);
     const Tensor half = RandomTensor(DT_DOUBLE, {n}, -1e6, 1e6);
@@ -97,7 +97,7 @@ TEST(Sum, OfDoublesIsExactUnderCancellation) {
     x.vec<double>()(n) = 1e-9;
     EXPECT_THAT(OpTester("Sum").Input(x).Input(AsScalar<int32_t>(0)).RunOne(),
                 TensorEq(AsScalar<double>(1e-9)));
-    // In each of several columns.
+    // Repeats the numbers in several columns.
     for (const int64_t columns : {3, 70}) {
       if (n > 1000) break;
       Tensor matrix(DT_DOUBLE, {2 * n + 1, columns});
@@ -110,11 +110,11 @@ TEST(Sum, OfDoublesIsExactUnderCancellation) {
   }
 }
 
-TEST(Sum, OfManyFloatsIsRoundedOnce) {
+TEST(Sum, RoundsManyFloatsOnce) {
   const Tensor x = RandomTensor(DT_FLOAT, {1 << 20}, 0);
   EXPECT_THAT(OpTester("Sum").Input(x).Input(AsScalar<int32_t>(0)).RunOne(),
               TensorNear(ReductionReference(x, {0}, false, SumOf), 0, 6e-8));
-  // The sum of many ones, which in half would stop at 2048.
+  // A sum of ones in half would stop at 2048.
   Tensor ones(DT_HALF, {10, 5000});
   ones.flat<half>().setConstant(half(1));
   EXPECT_THAT(
@@ -124,8 +124,8 @@ TEST(Sum, OfManyFloatsIsRoundedOnce) {
               TensorEq(AsScalar<half>(1)));
 }
 
-// The exact results are slightly above a tie of the type, which is the nearest float.
-TEST(Sum, OfHalvesIsRoundedFromDouble) {
+// The exact results are slightly above a tie of the type. The nearest float is the tie.
+TEST(Sum, RoundsHalvesFromDouble) {
   const auto run = [](const char* op, const Tensor& x) {
     return OpTester(op).Input(x).Input(AsScalar<int32_t>(0)).RunOne();
   };
@@ -140,7 +140,7 @@ TEST(Sum, OfHalvesIsRoundedFromDouble) {
               TensorEq(AsScalar<bfloat16>(129)));
 }
 
-TEST(Sum, OfEveryRealType) {
+TEST(Sum, RunsForEveryRealType) {
   ForEachType(RealTypes(), [](auto tag) {
     using T = typename decltype(tag)::type;
     SCOPED_TRACE(DataTypeString(DataTypeToEnum<T>::value));
@@ -154,7 +154,7 @@ TEST(Sum, OfEveryRealType) {
   });
 }
 
-TEST(Sum, OfComplexNumbers) {
+TEST(Sum, RunsForComplexNumbers) {
   const Tensor x = AsTensor<complex64>({{1, 2}, {3, 4}, {5, 6}, {7, -8}}, {2, 2});
   EXPECT_THAT(OpTester("Sum").Input(x).Input(AsScalar<int32_t>(1)).RunOne(),
               TensorEq(AsTensor<complex64>({{4, 6}, {12, -2}})));
@@ -175,7 +175,7 @@ TEST(Sum, IntegersWrapAround) {
       TensorEq(AsScalar<int64_t>(-2)));
 }
 
-TEST(Mean, OfIntegersRoundsTowardsZeroAndDoesNotWrap) {
+TEST(Mean, RoundsIntegersTowardsZeroWithoutWrapping) {
   EXPECT_THAT(OpTester("Mean")
                   .Input(AsTensor<int8_t>({100, 100, 101}))
                   .Input(AsScalar<int32_t>(0))
@@ -189,7 +189,7 @@ TEST(Mean, OfIntegersRoundsTowardsZeroAndDoesNotWrap) {
       TensorEq(AsScalar<uint8_t>(255)));
 }
 
-TEST(Sum, InfinitiesAndNan) {
+TEST(Sum, HandlesInfinitiesAndNan) {
   for (const DataType dtype : {DT_FLOAT, DT_DOUBLE}) {
     const Tensor x =
         FromDoubles(dtype, {4, 3}, {kInf, 1, 2, kInf, -kInf, 1, kNan, 1, 1, -kInf, 0, 0});
@@ -202,7 +202,7 @@ TEST(Sum, InfinitiesAndNan) {
       TensorEq(AsScalar<double>(kInf)));
 }
 
-TEST(Sum, OfNothing) {
+TEST(Sum, TakesEmptyTensors) {
   const Tensor axis = AsScalar<int32_t>(1);
   for (const DataType dtype : {DT_FLOAT, DT_DOUBLE, DT_HALF, DT_INT32}) {
     SCOPED_TRACE(DataTypeString(dtype));
@@ -212,14 +212,14 @@ TEST(Sum, OfNothing) {
     const double mean = dtype == DT_INT32 ? 0 : kNan;
     EXPECT_THAT(OpTester("Mean").Input(x).Input(axis).RunOne(),
                 TensorEq(FromDoubles(dtype, {3}, {mean, mean, mean})));
-    // Also without results.
+    // Reduces to a result without elements.
     EXPECT_THAT(OpTester("Sum").Input(x).Input(AsScalar<int32_t>(0)).RunOne(),
                 TensorEq(Tensor(dtype, {0})));
   }
   EXPECT_THAT(
       OpTester("Sum").Input(Tensor(DT_COMPLEX64, {0, 2})).Input(AsScalar<int32_t>(0)).RunOne(),
       TensorEq(AsTensor<complex64>({{0, 0}, {0, 0}})));
-  // The product of the sizes other than zero overflows.
+  // The product of the nonzero sizes overflows.
   const int64_t large = int64_t{1} << 40;
   EXPECT_THAT(OpTester("Sum")
                   .Input(Tensor(DT_FLOAT, {large, large, 0}))
@@ -228,7 +228,7 @@ TEST(Sum, OfNothing) {
               TensorEq(AsScalar<float>(0)));
 }
 
-TEST(Sum, OverNoAxesIsTheInput) {
+TEST(Sum, ReturnsTheInputWithoutAxes) {
   const Tensor x = AsTensor<float>({1, -0.0f});
   EXPECT_THAT(OpTester("Sum").Input(x).Input(Tensor(DT_INT32, {0})).RunOne(), TensorEq(x));
   EXPECT_THAT(OpTester("Mean").Input(AsScalar<int32_t>(7)).Input(Tensor(DT_INT64, {0})).RunOne(),

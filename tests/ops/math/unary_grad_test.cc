@@ -21,7 +21,7 @@ const GradientCase kGradientCases[] = {
     {"TanhGrad", [](double y, double dy) { return dy * (1 - y * y); }},
 };
 
-TEST(UnaryGrad, FloatsOfEveryType) {
+TEST(UnaryGrad, ComputesFloatsOfEveryType) {
   for (const GradientCase& c : kGradientCases) {
     for (const DataType dtype : {DT_FLOAT, DT_DOUBLE, DT_HALF, DT_BFLOAT16}) {
       SCOPED_TRACE(std::string(c.op) + " of " + DataTypeString(dtype));

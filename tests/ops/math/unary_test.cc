@@ -27,7 +27,7 @@ TEST(Unary, FloatsHaveTheBitsOfTheFormula) {
     for (const DataType dtype : kFloats) {
       SCOPED_TRACE(std::string(op) + " of " + DataTypeString(dtype));
       const Tensor x = RandomTensor(dtype, {5, 41}, op[1] == 'q' ? 0 : -100, 100);
-      // One operation in float64, rounded to a type of half its precision, is correctly rounded.
+      // Rounding one float64 operation to half the precision gives the correctly rounded result.
       EXPECT_THAT(OpTester(op).Input(x).RunOne(), TensorEq(UnaryReference(x, reference)));
     }
   }
@@ -64,7 +64,7 @@ TEST(Reciprocal, DividesOne) {
   }
 }
 
-TEST(Sign, OfEveryType) {
+TEST(Sign, RunsForEveryType) {
   for (const DataType dtype : kFloats) {
     const Tensor x = FromDoubles(dtype, {7}, {-2, -0.0, 0, 0.25, kInf, -kInf, kNan});
     EXPECT_THAT(OpTester("Sign").Input(x).RunOne(),
@@ -80,7 +80,7 @@ TEST(Sign, OfEveryType) {
               TensorNear(AsTensor<complex128>({{0.6, 0.8}, {0, 0}})));
 }
 
-TEST(Unary, IntegersOfEverySignedType) {
+TEST(Unary, ComputesIntegersOfEverySignedType) {
   ForEachType(SignedIntegerTypes(), [](auto tag) {
     using T = typename decltype(tag)::type;
     SCOPED_TRACE(DataTypeString(DataTypeToEnum<T>::value));
@@ -96,7 +96,7 @@ TEST(Unary, IntegersOfEverySignedType) {
               TensorEq(AsTensor<uint16_t>({1, 9})));
 }
 
-TEST(Unary, SpecialValues) {
+TEST(Unary, HandlesSpecialValues) {
   const Tensor x = AsTensor<float>({kInf, -kInf, kNan, 0, -0.0f});
   EXPECT_THAT(OpTester("Neg").Input(x).RunOne(),
               TensorEq(AsTensor<float>({-kInf, kInf, kNan, -0.0f, 0})));
@@ -110,7 +110,7 @@ TEST(Unary, SpecialValues) {
               TensorEq(AsTensor<float>({0, kNan, kNan, kInf, -kInf})));
 }
 
-TEST(Unary, ComplexNumbers) {
+TEST(Unary, ComputesComplexNumbers) {
   const Tensor x = AsTensor<complex128>({{3, 4}, {-4, 0}, {0, 0}});
   EXPECT_THAT(OpTester("Neg").Input(x).RunOne(),
               TensorEq(AsTensor<complex128>({{-3, -4}, {4, -0.0}, {-0.0, -0.0}})));
@@ -122,7 +122,7 @@ TEST(Unary, ComplexNumbers) {
               TensorNear(AsTensor<complex128>({{0.4, -0.2}, {0, -0.5}})));
 }
 
-// Rests behind vectors of each width, and the numbers at the edges of the range.
+// Covers vectors of each width, their remainders, and numbers at the ends of the range.
 TEST(Unary, HasTheSameBitsOnEverySimdTarget) {
   for (const char* op : {"Neg", "Abs", "Sign", "Square", "Sqrt", "Rsqrt", "Reciprocal"}) {
     for (const DataType dtype : kFloats) {
@@ -149,7 +149,7 @@ TEST(Sqrt, RoundsCorrectlyOnEverySimdTarget) {
   }
 }
 
-TEST(Unary, OfNothing) {
+TEST(Unary, TakesEmptyTensors) {
   const Tensor empty(DT_FLOAT, {2, 0, 3});
   for (const char* op : {"Neg", "Abs", "Sign", "Square", "Sqrt", "Rsqrt", "Reciprocal", "Inv"}) {
     EXPECT_THAT(OpTester(op).Input(empty).RunOne(), TensorEq(empty));

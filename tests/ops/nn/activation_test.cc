@@ -1,4 +1,5 @@
-// Activations of floating-point numbers, and what the ops of all gradients have in common.
+// Tests of activation functions of floating-point numbers, and of properties that all gradient ops
+// share.
 #include <cmath>
 #include <iterator>
 #include <string>
@@ -19,7 +20,7 @@ constexpr double kSeluScaleAlpha = 1.7580993408473766;
 struct ActivationCase {
   const char* op;
   double (*reference)(double x);
-  // For the largest float, infinities and NaN.
+  // The results for the largest float, infinity and minus infinity.
   float largest;
   float infinity;
   float minus_infinity;
@@ -32,7 +33,7 @@ const ActivationCase kActivationCases[] = {
     {"Softsign", [](double x) { return x / (1 + std::abs(x)); }, 1, kNan, kNan},
 };
 
-TEST(Activations, OfEveryType) {
+TEST(Activations, RunsForEveryType) {
   for (const ActivationCase& c : kActivationCases) {
     for (const DataType dtype : kActivationTypes) {
       SCOPED_TRACE(std::string(c.op) + " of " + DataTypeString(dtype));
@@ -50,7 +51,7 @@ TEST(Activations, OfEveryType) {
   }
 }
 
-TEST(Activations, OfSpecialNumbers) {
+TEST(Activations, HandlesSpecialNumbers) {
   for (const ActivationCase& c : kActivationCases) {
     EXPECT_THAT(OpTester(c.op).Input<float>({0, 3e38f, kInf, -kInf, kNan}).RunOne(),
                 TensorWithinUlps(AsTensor<float>({c.op == std::string("Softplus") ? 0.6931472f : 0,
@@ -60,8 +61,8 @@ TEST(Activations, OfSpecialNumbers) {
   }
 }
 
-// Where the result is the argument, or nearly its exponential.
-// Rests behind vectors of each width, and single elements at the edges of the range.
+// Covers vectors of each width, their remainders, and special numbers at which the result is the
+// argument or nearly its exponential.
 TEST(Activations, HaveTheSameBitsOnEverySimdTarget) {
   const double special[] = {0, -0.0, -1, kInf, -kInf, kNan, -1e-40, 6e-8, -3e38, -88, 6};
   for (const DataType dtype : kActivationTypes) {
@@ -100,7 +101,7 @@ const ActivationGradCase kActivationGradCases[] = {
      [](double dy, double x) { return dy / ((1 + std::abs(x)) * (1 + std::abs(x))); }},
 };
 
-TEST(ActivationGrads, OfEveryType) {
+TEST(ActivationGrads, RunsForEveryType) {
   for (const ActivationGradCase& c : kActivationGradCases) {
     for (const DataType dtype : kActivationTypes) {
       SCOPED_TRACE(std::string(c.op) + " of " + DataTypeString(dtype));

@@ -99,7 +99,7 @@ struct Reference {
   std::vector<double> inverse;
 };
 
-// x, dy, scale, and statistics: in training those of x.
+// The inputs x, dy and scale, and the statistics. In training these are the statistics of x.
 struct Problem {
   Problem(const GradientOptions& options, const ImageSizes& sizes, DataType dtype = DT_FLOAT,
           double low = -2, double high = 3, uint32_t seed = 1)
@@ -178,7 +178,7 @@ TEST(BatchNormGrad, FormatsAgree) {
     const Problem p(options, sizes);
     GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> last, p.Tester(options).Run());
     Reference(options, sizes, p.dy, p.x, p.scale, p.mean, p.variance).Check(last, DT_FLOAT, 1e-6);
-    // Only the product of the three spatial dimensions matters.
+    // The result depends on the spatial dimensions only through their product.
     const ImageSizes flat = {3, 1, 4 * 5, 6, 7};
     for (const std::string format : {"NHWC", "NCHW", "NCDHW"}) {
       SCOPED_TRACE(format);
@@ -272,7 +272,7 @@ TEST(BatchNormGrad, AgreesWithDifferencesOfTheForwardFunction) {
   }
 }
 
-TEST(BatchNormGrad, TakesTheSavedOutputsOfTheForwardOp) {
+TEST(BatchNormGrad, AcceptsTheSavedOutputsOfTheForwardOp) {
   const ImageSizes sizes = {4, 1, 5, 6, 7};
   const Tensor x = RandomTensor(DT_FLOAT, sizes.Shape("NHWC"), -1, 4);
   const Tensor dy = RandomTensor(DT_FLOAT, sizes.Shape("NHWC"));
@@ -293,7 +293,7 @@ TEST(BatchNormGrad, TakesTheSavedOutputsOfTheForwardOp) {
 
 // ---- Precision ----
 
-TEST(BatchNormGrad, LargeMeansDoNotHurt) {
+TEST(BatchNormGrad, KeepsPrecisionWhenMeanIsLarge) {
   const ImageSizes sizes = {8, 1, 60, 60, 3};
   for (const std::string format : {"NHWC", "NCHW"}) {
     for (const double mean : {1e3, 1e4}) {
@@ -303,7 +303,7 @@ TEST(BatchNormGrad, LargeMeansDoNotHurt) {
       GRADFLOW_ASSERT_OK_AND_ASSIGN(std::vector<Tensor> outputs, p.Tester(options).Run());
       Reference(options, sizes, p.dy, p.x, p.scale, p.mean, p.variance)
           .Check(outputs, DT_FLOAT, 2e-6);
-      // Also for large gradients.
+      // Large gradients do not lose precision either.
       std::swap(p.dy, p.x);
       p.mean = AsTensor<float>({0.25f, 0.25f, 0.25f});
       GRADFLOW_ASSERT_OK_AND_ASSIGN(outputs, p.Tester(options).Run());
@@ -313,7 +313,7 @@ TEST(BatchNormGrad, LargeMeansDoNotHurt) {
   }
 }
 
-TEST(BatchNormGrad, SumsManyElementsAsFloat64Does) {
+TEST(BatchNormGrad, SumsManyElementsLikeFloat64) {
   for (const std::string format : {"NHWC", "NCHW"}) {
     const GradientOptions options = {"FusedBatchNormGradV3", format};
     const ImageSizes sizes = {3, 1, 400, 401, 2};
@@ -394,7 +394,7 @@ TEST(BatchNormGrad, IsLinearInTheGradient) {
   }
 }
 
-// Rounding errors of many equal terms have the same sign.
+// Many equal terms have rounding errors of the same sign, which would add up.
 TEST(BatchNormGrad, SubtractsTheMeanFromEachElement) {
   const struct {
     float x;
@@ -436,7 +436,7 @@ TEST(BatchNormGrad, OneElementHasNoGradient) {
   EXPECT_THAT(outputs[2], TensorEq(AsTensor<float>({5, -7})));
 }
 
-TEST(BatchNormGrad, OneNaNOrInfinityIsItsChannelsAlone) {
+TEST(BatchNormGrad, NaNOrInfinityStaysInItsChannel) {
   const ImageSizes sizes = {2, 1, 5, 5, 3};
   for (const std::string format : {"NHWC", "NCHW"}) {
     for (const float bad : {kNan, kInf}) {
@@ -495,7 +495,7 @@ TEST(BatchNormGrad, EmptyBatchOfManyChannelsHasNoGradient) {
   EXPECT_THAT(outputs[2], TensorEq(zeros));
 }
 
-TEST(BatchNormGrad, NoChannelsHaveNothing) {
+TEST(BatchNormGrad, AcceptsTensorsWithoutChannels) {
   for (const std::string format : {"NHWC", "NCHW"}) {
     const Tensor x(DT_FLOAT, ImageSizes{2, 1, 3, 3, 0}.Shape(format));
     GRADFLOW_ASSERT_OK_AND_ASSIGN(

@@ -67,7 +67,7 @@ inline Tensor ToFormat(const Tensor& tensor, const ImageSizes& sizes, const std:
   return result;
 }
 
-// Returns the placeholder for unused statistics.
+// Returns an empty vector, for statistics that an op does not use.
 inline Tensor EmptyVector() { return Tensor(DT_FLOAT, {0}); }
 
 // The mean and population variance of each channel.
@@ -102,8 +102,8 @@ inline std::vector<double> Normalize(const std::vector<double>& x, const ImageSi
   return y;
 }
 
-// Returns `count` floats with the given mean and a stddev of about 1. They repeat, with a period
-// that is no multiple of a kernel's block size.
+// Returns `count` floats with the given mean and a stddev of about 1. They repeat with a period
+// that is not a multiple of a kernel's block size.
 inline Tensor AroundMean(int64_t count, float mean, const TensorShape& shape, uint32_t seed) {
   const Tensor period = RandomTensor(DT_FLOAT, {65537}, mean - 1.7, mean + 1.7, seed);
   Tensor tensor(DT_FLOAT, shape);
@@ -114,7 +114,7 @@ inline Tensor AroundMean(int64_t count, float mean, const TensorShape& shape, ui
   return tensor;
 }
 
-// Returns random sizes that exercise all traversals of the kernels.
+// Returns random sizes that reach all loop orders of the kernels.
 inline ImageSizes RandomSizes(std::mt19937& random, int round, const std::string& format) {
   const auto up_to = [&](int64_t limit) { return 1 + static_cast<int64_t>(random() % limit); };
   const int64_t channels = up_to(round % 5 == 0 ? 1500 : round % 5 == 1 ? 3 : 70);
@@ -126,7 +126,7 @@ inline ImageSizes RandomSizes(std::mt19937& random, int round, const std::string
   return {batch, depth, height, area / height / depth + 1, channels};
 }
 
-// Returns sizes with one and many channels and elements, which cover every path of the kernels.
+// Returns sizes with one or many channels and elements, which reach every path of the kernels.
 inline std::vector<ImageSizes> ManySizes() {
   return {{2, 1, 3, 3, 4},    {1, 1, 1, 1, 1},     {1, 1, 1, 1, 9},     {2, 1, 1, 1, 600},
           {7, 1, 1, 1, 3},    {3, 1, 5, 7, 1},     {2, 1, 4, 5, 3},     {2, 1, 3, 3, 17},

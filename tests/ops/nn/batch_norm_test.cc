@@ -71,7 +71,7 @@ TEST(BatchNorm, HasKnownValues) {
   EXPECT_THAT(outputs[4], TensorEq(AsTensor<float>({1, 16})));
 }
 
-TEST(BatchNorm, TrainsAsFloat64Does) {
+TEST(BatchNorm, AgreesWithFloat64InTraining) {
   for (const ImageSizes& sizes : ManySizes()) {
     for (const std::string format : {"NHWC", "NCHW"}) {
       SCOPED_TRACE(sizes.Shape(format).DebugString() + format);
@@ -100,7 +100,7 @@ TEST(BatchNorm, TrainsAsFloat64Does) {
   }
 }
 
-TEST(BatchNorm, InfersAsFloat64Does) {
+TEST(BatchNorm, AgreesWithFloat64InInference) {
   for (const ImageSizes& sizes : ManySizes()) {
     for (const std::string format : {"NHWC", "NCHW"}) {
       SCOPED_TRACE(sizes.Shape(format).DebugString() + format);
@@ -125,7 +125,7 @@ TEST(BatchNorm, FormatsAgree) {
   for (const bool training : {true, false}) {
     GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> last,
                                   BatchNorm({"FusedBatchNormV3", "NDHWC", training}, x, p).Run());
-    // Only the product of the three spatial dimensions matters.
+    // The result depends on the spatial dimensions only through their product.
     const ImageSizes flat = {3, 1, 4 * 5, 6, 7};
     for (const std::string format : {"NHWC", "NCHW", "NCDHW"}) {
       SCOPED_TRACE(format);
@@ -180,7 +180,7 @@ TEST(BatchNorm, ConvertsEveryHalfAndBfloat16) {
   }
 }
 
-// Rounds to 16 bits at and around each tie and the ends.
+// Results lie at and around every tie between two 16-bit numbers, and at the ends of their range.
 TEST(BatchNorm, RoundsToHalfAndBfloat16ToNearestEven) {
   for (const DataType dtype : {DT_HALF, DT_BFLOAT16}) {
     Tensor x(dtype, {65536, 1, 1, 1});
@@ -235,7 +235,7 @@ TEST(BatchNorm, StatisticsMayBeBfloat16) {
 
 // ---- Precision ----
 
-TEST(BatchNorm, LargeMeansDoNotHurt) {
+TEST(BatchNorm, KeepsPrecisionWhenMeanIsLarge) {
   const ImageSizes sizes = {8, 1, 40, 40, 3};
   for (const std::string format : {"NHWC", "NCHW"}) {
     for (const double mean : {1e3, 1e4, -1e5}) {
@@ -250,7 +250,7 @@ TEST(BatchNorm, LargeMeansDoNotHurt) {
       EXPECT_THAT(outputs[4], TensorNear(FromDoubles(DT_FLOAT, {3}, expected.variance), 0, 1e-7));
       const auto y = Normalize(values, sizes, format, expected, AsDoubles(p.scale),
                                AsDoubles(p.offset), 1e-3f);
-      // More accurate than with a float mean, whose error is up to 4e-3 of the stddev.
+      // A float mean would not reach this precision.
       EXPECT_THAT(outputs[0], TensorNear(FromDoubles(DT_FLOAT, x.shape(), y), 5e-7, 5e-7));
     }
   }
@@ -271,7 +271,7 @@ void ExpectAccurateStatistics(int64_t count, const std::string& format) {
     const long double deviation = x.flat<float>()(i) - 1e4L - mean;
     squares += deviation * deviation;
   }
-  // Only the error of rounding to float.
+  // The only error is the rounding to float.
   const double half_unit = std::ldexp(1.001, -24);
   const double expected_mean = static_cast<double>(1e4L + mean);
   const double expected_variance = static_cast<double>(squares / count);
@@ -312,11 +312,11 @@ TEST(BatchNorm, ConstantChannelsHaveNoVariance) {
   }
 }
 
-TEST(BatchNorm, OneNaNOrInfinityIsItsChannelsAlone) {
+TEST(BatchNorm, NaNOrInfinityStaysInItsChannel) {
   const ImageSizes sizes = {2, 1, 5, 5, 3};
   for (const std::string format : {"NHWC", "NCHW"}) {
     for (const float bad : {kNan, kInf, -kInf}) {
-      // Index of the first element of channel 1, and of a later one.
+      // The index of the first element of channel 1, and the index of a later element.
       for (const int64_t place : {format == "NHWC" ? 1 : 25, format == "NHWC" ? 34 : 36}) {
         SCOPED_TRACE(absl::StrCat(format, bad, " at ", place));
         Tensor x = RandomTensor(DT_FLOAT, sizes.Shape(format));
@@ -378,7 +378,7 @@ TEST(BatchNorm, RunningStatisticsMayHaveAnyLengthInTraining) {
   }
 }
 
-TEST(BatchNorm, OneElementHasNoCorrection) {
+TEST(BatchNorm, OneElementHasNoBesselCorrection) {
   const Tensor x = AsTensor<float>({5, -7}, {1, 1, 1, 2});
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
                                 BatchNorm({}, x, Parameters(2)).Run());
@@ -418,7 +418,7 @@ TEST(BatchNorm, EmptyBatchPassesOnRunningStatistics) {
   }
 }
 
-TEST(BatchNorm, NoChannelsHaveNothing) {
+TEST(BatchNorm, AcceptsTensorsWithoutChannels) {
   for (const std::string format : {"NHWC", "NCHW"}) {
     const Tensor x(DT_FLOAT, ImageSizes{2, 1, 3, 3, 0}.Shape(format));
     for (const bool training : {true, false}) {

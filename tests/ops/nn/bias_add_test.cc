@@ -10,7 +10,7 @@ namespace gradflow {
 namespace testing {
 namespace {
 
-// Returns the shape of `bias` with which it broadcasts over the channels of `value`.
+// Returns the shape that lets `bias` broadcast over the channels of `value`.
 TensorShape BroadcastableBias(const Tensor& value, const std::string& format) {
   const int d = format == "NHWC" ? value.dims() - 1 : 1;
   std::vector<int64_t> dims(value.dims(), 1);
@@ -41,7 +41,7 @@ const TensorShape kBiasAddShapes[] = {
     {2, 3, 4, 2, 3}, {1, 1, 1, 1}, {2, 2, 1, 2, 1, 2}, {2, 3, 0},
     {2, 7, 60, 61},  {3, 3000},    {2, 2, 30000}};
 
-TEST(BiasAdd, OfEveryTypeAndFormat) {
+TEST(BiasAdd, RunsForEveryTypeAndFormat) {
   ForEachType(RealTypes(), [](auto tag) {
     using T = typename decltype(tag)::type;
     constexpr DataType dtype = DataTypeToEnum<T>::value;
@@ -69,7 +69,7 @@ TEST(BiasAdd, WrapsIntegersAround) {
       TensorEq(AsTensor<int8_t>({-56, 56}, {1, 2})));
 }
 
-TEST(BiasAdd, OfComplexNumbers) {
+TEST(BiasAdd, RunsForComplexNumbers) {
   EXPECT_THAT(OpTester("BiasAdd")
                   .Input<complex64>({{1, 2}, {3, 4}, {5, 6}, {7, 8}}, {1, 2, 2})
                   .Input<complex64>({{10, 20}, {30, 40}})
@@ -117,7 +117,7 @@ TEST(BiasAdd, InfersTheChannels) {
   EXPECT_THAT(infer("NHWC", PartialTensorShape()), ShapeIs("<unknown>"));
 }
 
-TEST(BiasAddGrad, OfEveryTypeAndFormat) {
+TEST(BiasAddGrad, RunsForEveryTypeAndFormat) {
   for (const DataType dtype :
        {DT_FLOAT, DT_DOUBLE, DT_HALF, DT_BFLOAT16, DT_INT32, DT_INT64, DT_UINT64}) {
     for (const std::string format : {"NHWC", "NCHW"}) {

@@ -15,7 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "gradflow/core/run_stop.h"
+#include "gradflow/core/stop_token.h"
 #include "gradflow/core/tensor_proto.h"
 #include "gradflow/graph/scope.h"
 #include "gradflow/ops/linalg/openmp.h"
@@ -33,15 +33,15 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A convolution of volumes, images or, with `multiplier`, of each channel.
+// A convolution of images or volumes. With a `multiplier`, it is a depthwise convolution.
 struct ConvCase {
   int spatial = 2;
   bool channels_last = true;
-  // Channels of the output for each of the input of a depthwise convolution; 0 for others.
+  // Output channels per input channel of a depthwise convolution; 0 for other convolutions.
   int64_t multiplier = 0;
   int64_t batch = 1;
   int64_t groups = 1;
-  // Depths of a group.
+  // Channels of one group.
   int64_t in_depth = 1;
   int64_t out_depth = 1;
   std::array<int64_t, 3> in = {1, 1, 1};
@@ -54,7 +54,7 @@ struct ConvCase {
 
   int first() const { return 3 - spatial; }
   int64_t span(int s) const { return (filter[s] - 1) * dilation[s] + 1; }
-  // Zeros before and behind.
+  // The number of zeros before and after the input.
   std::array<int64_t, 2> pads(int s) const {
     if (padding != "SAME") return {before[s], after[s]};
     const int64_t pad = std::max<int64_t>(0, (out(s) - 1) * stride[s] + span(s) - in[s]);
@@ -94,7 +94,7 @@ struct ConvCase {
     return shape;
   }
 
-  // Values for a dimension of the input each, with `fill` for the batch and the depth.
+  // Returns one value per spatial dimension, and 1 for the batch and the channels.
   std::vector<int64_t> List(const std::array<int64_t, 3>& values) const {
     std::vector<int64_t> list = {1};
     if (!channels_last) list.push_back(1);
@@ -138,8 +138,8 @@ struct ConvCase {
                         channels_last ? "" : " channels first");
   }
 
-  // Calls fn(x, f, y) for each product of elements x of the input and f of the filter that is added
-  // to element y of the output.
+  // Calls fn(x, f, y) for each product of input element x and filter element f that is added to
+  // output element y.
   template <typename F>
   void ForEachProduct(const F& fn) const {
     const int64_t ins = in[0] * in[1] * in[2];
@@ -215,7 +215,7 @@ ConvCase RandomConvCase(std::mt19937* random) {
   return c;
 }
 
-// The results of the three passes in float64 on the same input, filter and gradients of the output.
+// The results of the three passes in float64, for one input, filter and output gradient.
 struct ConvResults {
   std::vector<double> output;
   std::vector<double> input_gradient;
@@ -230,7 +230,7 @@ ConvResults ConvReference(const ConvCase& c, const Tensor& input, const Tensor& 
   r.output.resize(gradients.size());
   r.input_gradient.resize(inputs.size());
   r.filter_gradient.resize(filters.size());
-  // Tests are compiled without optimization, and this takes most of their time.
+  // Plain pointers are faster in builds without optimization, where this loop dominates.
   const double* const x = inputs.data();
   const double* const f = filters.data();
   const double* const g = gradients.data();
@@ -245,11 +245,11 @@ ConvResults ConvReference(const ConvCase& c, const Tensor& input, const Tensor& 
   return r;
 }
 
-// Passes that a type has.
+// int32 has no kernel for the filter gradient.
 bool HasFilterGradient(DataType dtype) { return dtype != DT_INT32; }
 
-// Compares the kernels of all passes, with each of the labels, with the reference. `thorough` is
-// whether to check all that OpTester does.
+// Compares the kernels of all passes with the reference, for each kernel label. If `thorough`,
+// makes all checks of OpTester.
 void CheckConv(const ConvCase& c, DataType dtype, const std::vector<std::string>& labels,
                bool thorough) {
   const double bound = dtype == DT_INT32 ? 5 : 1;
@@ -290,25 +290,25 @@ void CheckConv(const ConvCase& c, DataType dtype, const std::vector<std::string>
         filter.shape(), expected.filter_gradient, c.batch * c.out(0) * c.out(1) * c.out(2));
 }
 
-TEST(Conv, RandomCases) {
+TEST(Conv, AgreesWithTheReferenceInRandomCases) {
   std::mt19937 random(1);
   for (int i = 0; i < 2000 && !HasFailure(); ++i) {
     const ConvCase c = RandomConvCase(&random);
     const DataType dtypes[] = {DT_FLOAT, DT_FLOAT, DT_DOUBLE, DT_HALF, DT_BFLOAT16, DT_INT32};
     DataType dtype = dtypes[i % 6];
     if (dtype == DT_INT32 && c.name() != "Conv2D") dtype = DT_FLOAT;
-    // The second opinion: kernels without oneDNN.
+    // The label "gemm" selects the kernels without oneDNN.
     std::vector<std::string> labels = {""};
-    if (dtype == DT_FLOAT) labels.emplace_back("products");
+    if (dtype == DT_FLOAT) labels.emplace_back("gemm");
     CheckConv(c, dtype, labels, i % 8 == 0);
   }
 }
 
-// Sizes at which the work is divided into blocks.
-TEST(Conv, LargeCases) {
+// Sizes that divide the work into blocks.
+TEST(Conv, AgreesWithTheReferenceInLargeCases) {
   std::vector<ConvCase> cases(10);
   for (ConvCase& c : cases) c.padding = "SAME";
-  // Deep and small: blocks of channels.
+  // Many channels and a small image: blocks of channels.
   cases[0].batch = 2;
   cases[0].in_depth = 200;
   cases[0].out_depth = 210;
@@ -353,19 +353,19 @@ TEST(Conv, LargeCases) {
   // Channels first.
   cases[7] = cases[1];
   cases[7].channels_last = false;
-  // Partial gradients of the filter, by images and by rows.
+  // The gradient of the filter is the sum of partial gradients, by images and by rows.
   cases[8].batch = 2;
   cases[8].in_depth = 8;
   cases[8].out_depth = 24;
   cases[8].in = {1, 90, 100};
   cases[8].filter = {1, 3, 3};
-  // Pointwise, of rows that are divided equally: oneDNN has no code for five rows that reads a
-  // filter packed for four.
+  // A 1x1 convolution whose rows are divided equally. oneDNN cannot use a filter packed for four
+  // rows with five rows.
   cases[9].in_depth = 128;
   cases[9].out_depth = 512;
   cases[9].in = {1, 28, 28};
   for (const ConvCase& c : cases) {
-    CheckConv(c, DT_FLOAT, {"", "products"}, true);
+    CheckConv(c, DT_FLOAT, {"", "gemm"}, true);
   }
   CheckConv(cases[0], DT_DOUBLE, {""}, true);
 }
@@ -393,7 +393,7 @@ TEST(Conv, GradientsTakeTheShapeFromTensors) {
   }
 }
 
-TEST(Conv, SizesMayBeThoseOfTheImageAlone) {
+TEST(Conv, SizesMayContainOnlyTheImageSize) {
   EXPECT_THAT(OpTester("Conv2DBackpropInput")
                   .Input<int32_t>({2, 3})
                   .Input<float>({1, 2}, {1, 2, 1, 1})
@@ -404,7 +404,7 @@ TEST(Conv, SizesMayBeThoseOfTheImageAlone) {
               TensorEq(AsTensor<float>({1, 12, 20, 100, 1200, 2000}, {1, 2, 3, 1})));
 }
 
-TEST(Conv, WithBatchDimsAndGroups) {
+TEST(Conv, SupportsBatchDimsAndGroups) {
   for (const int64_t batch_dims : {0, 1, 3}) {
     for (const bool volumes : {false, true}) {
       for (const bool channels_last : {true, false}) {
@@ -458,9 +458,9 @@ TEST(Conv, IntegersWrapAround) {
               TensorEq(AsTensor<int32_t>({1 << 30}, {1, 1, 1, 1})));
 }
 
-// TensorFlow's VALID windows that do not fit make an empty output if less than two strides are
-// missing.
-TEST(Conv, OfEmptyTensors) {
+// If a VALID window does not fit, TensorFlow returns an empty output as long as less than two
+// strides are missing.
+TEST(Conv, TakesEmptyTensors) {
   const auto conv = [](const TensorShape& input, const TensorShape& filter) {
     return OpTester("Conv2D")
         .Input(Tensor(DT_FLOAT, input))
@@ -473,7 +473,7 @@ TEST(Conv, OfEmptyTensors) {
   EXPECT_THAT(
       conv({2, 1, 3, 2}, {3, 3, 2, 5}).RunOne(),
       StatusIs(kInvalidArgument, HasSubstr("the filter spans 3 elements, more than the 1 ")));
-  // The padding alone has windows.
+  // Windows lie in the padding only.
   Tensor zeros(DT_FLOAT, {1, 2, 4, 1});
   zeros.flat<float>().setConstant(0);
   EXPECT_THAT(OpTester("Conv2D")
@@ -494,8 +494,8 @@ struct ConvError {
   const char* text;
 };
 
-// Columns that are 2^20 apart reach further than 2^31.
-TEST(Conv, OfStridesThatReachBeyondInt32) {
+// A stride of 2^20 columns reaches beyond 2^31.
+TEST(Conv, StridesMayReachBeyondInt32) {
   const auto conv = [](const char* label) {
     return OpTester("Conv2D")
         .Input(RandomTensor(DT_FLOAT, {1, 1, 1, 8}))
@@ -506,18 +506,18 @@ TEST(Conv, OfStridesThatReachBeyondInt32) {
         .KernelLabel(label)
         .RunOne();
   };
-  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor expected, conv("products"));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor expected, conv("gemm"));
   EXPECT_THAT(conv(""), TensorNear(expected));
 }
 
-// The gradient of the input by one block of positions, tap by tap.
+// The input gradient is one block of positions and adds up the filter elements one by one.
 TEST(Conv, StopsWithinABlock) {
   constexpr int64_t kFilter = 200;
   Tensor filter(DT_FLOAT, {kFilter, kFilter, 16, 16});
   Tensor dy(DT_FLOAT, {1, 32, 32, 16});
   filter.flat<float>().setConstant(1);
   dy.flat<float>().setConstant(1);
-  RunStop stop(nullptr, nullptr, RunStop::Clock::now() + std::chrono::milliseconds(200));
+  StopToken stop(nullptr, nullptr, StopToken::Clock::now() + std::chrono::milliseconds(200));
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
                                 OpTester("Conv2DBackpropInput")
                                     .Input<int32_t>({1, kFilter + 31, kFilter + 31, 16})
@@ -525,19 +525,19 @@ TEST(Conv, StopsWithinABlock) {
                                     .Input(dy)
                                     .Attr("strides", {1, 1, 1, 1})
                                     .Attr("padding", "VALID")
-                                    .KernelLabel("products")
+                                    .KernelLabel("gemm")
                                     .StoppedBy(&stop)
                                     .RunOnThreads(1));
   EXPECT_NE(outputs[0].span<float>().back(), 16);
 }
 
-// Two rows make at most two tasks of oneDNN, which are too large to wait for.
+// Two rows are at most two oneDNN tasks, and each task runs longer than the deadline.
 TEST(Conv, StopsWithinALargeTask) {
   Tensor x(DT_FLOAT, {1, 2, 8192, 16});
   Tensor filter(DT_FLOAT, {2, 8192, 16, 16});
   x.flat<float>().setConstant(1);
   filter.flat<float>().setConstant(1);
-  RunStop stop(nullptr, nullptr, RunStop::Clock::now() + std::chrono::milliseconds(400));
+  StopToken stop(nullptr, nullptr, StopToken::Clock::now() + std::chrono::milliseconds(400));
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
                                 OpTester("Conv2D")
                                     .Input(x)
@@ -546,11 +546,11 @@ TEST(Conv, StopsWithinALargeTask) {
                                     .Attr("padding", "SAME")
                                     .StoppedBy(&stop)
                                     .RunOnThreads(1));
-  // The end of the first row.
+  // The last pixel of the first row is incomplete.
   EXPECT_NE(outputs[0].span<float>()[8191 * 16], 2 * 16 * 4096);
 }
 
-TEST(Conv, Errors) {
+TEST(Conv, RejectsInvalidInputs) {
   const auto floats = [](const TensorShape& shape) { return RandomTensor(DT_FLOAT, shape); };
   const Tensor x = floats({1, 4, 4, 4});
   const Tensor f = floats({2, 2, 4, 2});
@@ -643,7 +643,7 @@ TEST(Conv, Errors) {
   }
 }
 
-TEST(Conv, ErrorsOfPaddingsAndGroups) {
+TEST(Conv, RejectsInvalidPaddingsAndGroups) {
   const auto conv = [](const char* padding, std::vector<int64_t> paddings, int64_t groups,
                        int64_t batch_dims) {
     return OpTester("Conv")
@@ -672,7 +672,8 @@ TEST(Conv, ErrorsOfPaddingsAndGroups) {
               StatusIs(kInvalidArgument, HasSubstr("input must have rank 5")));
 }
 
-// The groups follow from the shapes. A kernel must not use what it keeps for other groups.
+// The number of groups follows from the shapes. A kernel must not reuse data that it kept for
+// another number.
 TEST(Conv, RunsOfOneSessionMayDifferInGroups) {
   const Scope s = Scope::NewRootScope();
   const auto x = ops::Placeholder(s, DT_FLOAT);
@@ -707,7 +708,7 @@ TEST(Conv, RunsOfOneSessionMayDifferInGroups) {
   }
 }
 
-TEST(Conv, ShapesAsFarAsKnown) {
+TEST(Conv, InfersShapesFromPartlyKnownInputs) {
   const auto infer = [](const char* padding, const PartialTensorShape& input,
                         const PartialTensorShape& filter) {
     return OpTester("Conv2D")
@@ -736,7 +737,7 @@ TEST(Conv, ShapesAsFarAsKnown) {
   EXPECT_THAT(gradient, IsOkAndHolds(ShapeIs("[7,?,?,?]")));
 }
 
-TEST(Conv, PutsTheNumberOfOpenMpThreadsBack) {
+TEST(Conv, RestoresTheNumberOfOpenMpThreads) {
   const int threads = OpenMpThreads();
   if (threads == 0) GTEST_SKIP() << "no OpenMP";
   SetOpenMpThreads(3);
@@ -751,7 +752,7 @@ TEST(Conv, PutsTheNumberOfOpenMpThreadsBack) {
   SetOpenMpThreads(threads);
 }
 
-// ---- Constant filters, which kernels keep in oneDNN's format ----
+// ---- Constant filters, which kernels keep in the layout of oneDNN ----
 
 constexpr char kConvGraph[] = R"(
 node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } } }
@@ -761,7 +762,7 @@ node { name: 'y' op: 'Conv2D' input: 'x' input: 'f'
        attr { key: 'strides' value { list { i: 1 i: 1 i: 1 i: 1 } } }
        attr { key: 'padding' value { s: 'SAME' } } })";
 
-TEST(Conv, ConstantFiltersAreThoseOfTheRun) {
+TEST(Conv, UsesTheFilterOfEachRun) {
   const Tensor x = RandomTensor(DT_FLOAT, {2, 9, 8, 20}, -1, 1, 1);
   const Tensor f = RandomTensor(DT_FLOAT, {3, 3, 20, 30}, -1, 1, 2);
   Tensor fed = RandomTensor(DT_FLOAT, {3, 3, 20, 30}, -1, 1, 3);
@@ -786,11 +787,11 @@ TEST(Conv, ConstantFiltersAreThoseOfTheRun) {
   };
   for (int i = 0; i < 3; ++i) {
     EXPECT_THAT(conv(f), IsOkAndHolds(TensorEq(run({{"x", x}}))));
-    // A filter that is fed may have other elements in the same memory.
+    // A fed filter may have new elements in the same memory.
     EXPECT_THAT(conv(fed), IsOkAndHolds(TensorEq(run({{"x", x}, {"f", fed}}))));
     fed.flat<float>()(7) += 1;
   }
-  // Another shape needs the filter in another format, possibly.
+  // Another shape may need another layout of the filter.
   run({{"x", RandomTensor(DT_FLOAT, {1, 30, 31, 20}, -1, 1, 1)}});
   std::vector<std::thread> threads;
   std::vector<Tensor> results(4);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "gradflow/core/run_stop.h"
+#include "gradflow/core/stop_token.h"
 #include "gradflow/testing/kernel_test.h"
 #include "tests/testing/constants.h"
 #include "tests/testing/op_reference.h"
@@ -53,7 +53,7 @@ struct DilationResults {
   std::vector<double> filter_gradient;
 };
 
-// Numbers are small integers, whose sums are exact.
+// Expects small integers, whose sums are exact.
 DilationResults DilationReference(const DilationCase& c, const Tensor& input, const Tensor& filter,
                                   const Tensor& gradients, bool is_unsigned) {
   const std::vector<double> x = AsDoubles(input);
@@ -67,7 +67,7 @@ DilationResults DilationReference(const DilationCase& c, const Tensor& input, co
       const int64_t channel = p % c.depth;
       const int64_t i = p / c.depth / c.out(1) * c.stride[0] - c.pad(0);
       const int64_t j = p / c.depth % c.out(1) * c.stride[1] - c.pad(1);
-      // As TensorFlow's, for unsigned sums of 0.
+      // TensorFlow starts at 0 for unsigned types.
       double best = is_unsigned ? 0 : -kInf;
       size_t from =
           ((b * c.rows + std::max<int64_t>(i, 0)) * c.columns + std::max<int64_t>(j, 0)) * c.depth +
@@ -95,14 +95,14 @@ DilationResults DilationReference(const DilationCase& c, const Tensor& input, co
   return r;
 }
 
-TEST(Dilation2D, OfEveryTypeWithGradients) {
+TEST(Dilation2D, RunsForEveryTypeWithGradients) {
   ForEachType(RealTypes(), [](auto tag) {
     using T = typename decltype(tag)::type;
     constexpr DataType dtype = DataTypeToEnum<T>::value;
     for (const DilationCase& c : kDilationCases) {
       SCOPED_TRACE(absl::StrCat(DataTypeString(dtype), " of ", c.rows, "x", c.columns, "x", c.depth,
                                 c.same ? " SAME" : " VALID"));
-      // Few values, so that there are ties.
+      // Few distinct values, so that there are ties.
       const auto whole = [](DataType type, const TensorShape& shape, double low, uint32_t seed) {
         const Tensor ints = RandomTensor(DT_INT32, shape, low, 4, seed);
         return FromDoubles(type, shape, AsDoubles(ints));
@@ -122,7 +122,7 @@ TEST(Dilation2D, OfEveryTypeWithGradients) {
   });
 }
 
-TEST(Dilation2D, OfNanAndIntegersThatWrap) {
+TEST(Dilation2D, HandlesNanAndWrapsIntegers) {
   const auto op = [](const char* name) {
     return OpTester(name)
         .Attr("strides", {1, 1, 1, 1})
@@ -144,8 +144,8 @@ TEST(Dilation2D, OfNanAndIntegersThatWrap) {
       TensorEq(AsTensor<int8_t>({-56}, {1, 1, 1, 1})));
 }
 
-// Tensors without elements may have any other sizes. No loop may run over them.
-TEST(Dilation2D, OfNothing) {
+// Tensors without elements may have any other dimensions. No loop may run over these dimensions.
+TEST(Dilation2D, TakesEmptyTensors) {
   constexpr int64_t kLarge = int64_t{1} << 31;
   const auto op = [](const char* name) {
     return OpTester(name)
@@ -161,7 +161,7 @@ TEST(Dilation2D, OfNothing) {
               TensorEq(none));
   EXPECT_THAT(op("Dilation2DBackpropFilter").Input(none).Input(f).Input(none_out).RunOne(),
               TensorEq(AsTensor<float>({0, 0}, {1, 2, 1})));
-  // No window fits the columns.
+  // No window fits into the columns.
   const Tensor x = AsTensor<float>({1, 2}, {1, 2, 1, 1});
   EXPECT_THAT(op("Dilation2DBackpropInput")
                   .Input(x)
@@ -169,7 +169,7 @@ TEST(Dilation2D, OfNothing) {
                   .Input(Tensor(DT_FLOAT, {1, 2, 0, 1}))
                   .RunOne(),
               TensorEq(AsTensor<float>({0, 0}, {1, 2, 1, 1})));
-  // 2^62 rows of no columns.
+  // 2^62 rows without columns.
   const Tensor batch = Tensor(DT_FLOAT, {int64_t{1} << 61, 2, 0, 1});
   EXPECT_THAT(op("Dilation2DBackpropFilter")
                   .Attr("padding", "SAME")
@@ -180,7 +180,7 @@ TEST(Dilation2D, OfNothing) {
               TensorEq(AsTensor<float>({0, 0}, {1, 2, 1})));
 }
 
-// One row takes far longer than the deadline.
+// One row takes much longer than the deadline.
 TEST(Dilation2D, StopsWithinARow) {
   constexpr int64_t kColumns = int64_t{1} << 24;
   Tensor x(DT_FLOAT, {1, 1, kColumns, 1});
@@ -194,7 +194,7 @@ TEST(Dilation2D, StopsWithinARow) {
     tester.Attr("strides", {1, 1, 1, 1}).Attr("rates", {1, 1, 1, 1}).Attr("padding", "VALID");
     const bool forward = op == std::string("Dilation2D");
     if (!forward) tester.Input(x);
-    RunStop stop(nullptr, nullptr, RunStop::Clock::now() + std::chrono::milliseconds(50));
+    StopToken stop(nullptr, nullptr, StopToken::Clock::now() + std::chrono::milliseconds(50));
     GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
                                   tester.StoppedBy(&stop).RunOnThreads(1));
     const Tensor& y = outputs[0];
@@ -204,7 +204,7 @@ TEST(Dilation2D, StopsWithinARow) {
   }
 }
 
-TEST(Dilation2D, Errors) {
+TEST(Dilation2D, RejectsInvalidInputs) {
   const auto run = [](const TensorShape& input, const TensorShape& filter,
                       std::vector<int64_t> strides, std::vector<int64_t> rates) {
     return OpTester("Dilation2D")

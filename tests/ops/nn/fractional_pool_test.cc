@@ -24,7 +24,7 @@ OpTester Pool(const std::string& op, const Tensor& x, std::vector<float> ratio, 
       .Attr("seed2", int64_t{5});
 }
 
-// Checks the sequence of a dimension.
+// Checks the pooling sequence of one dimension.
 void CheckSequence(const Tensor& tensor, int64_t in, int64_t out) {
   const auto sequence = tensor.flat<int64_t>();
   ASSERT_EQ(sequence.size(), out + 1);
@@ -114,7 +114,7 @@ TEST(FractionalPool, AgreesWithItsDefinition) {
   }
 }
 
-TEST(FractionalPool, HasOtherSequencesWithoutASeed) {
+TEST(FractionalPool, HasNewSequencesWithoutASeed) {
   const Tensor x = Iota<float>({1, 1000, 1, 1});
   OpTester op("FractionalMaxPool");
   op.Input(x).Attr("pooling_ratio", std::vector<float>{1, 1.5f, 1, 1});
@@ -142,7 +142,8 @@ TEST(FractionalPool, RejectsBadArguments) {
   });
   EXPECT_THAT(Pool("FractionalAvgPool", x, {1, 1, 1, 2}, false, false).Run(),
               StatusIs(absl::StatusCode::kUnimplemented, ::testing::HasSubstr("channels")));
-  // 2^24 + 3 is no float: the nearest is larger. There are never more windows than rows.
+  // 2^24 + 3 is not a float, and the nearest float is larger. There must not be more windows than
+  // rows.
   const TensorShape large = {1, 16777219, 4, 1};
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto shapes,
                                 OpTester("FractionalMaxPool")

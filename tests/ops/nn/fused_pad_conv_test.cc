@@ -1,4 +1,4 @@
-// Tests of FusedPadConv2D and FusedResizeAndPadConv2D, against the ops that they stand for.
+// Compares FusedPadConv2D and FusedResizeAndPadConv2D with the ops that they combine.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 
 std::vector<int64_t> Strides() { return {1, 2, 1, 1}; }
 
-// The result of MirrorPad and Conv2D.
+// Returns the result of MirrorPad followed by Conv2D.
 Tensor PadAndConvolve(const Tensor& x, const Tensor& paddings, const Tensor& filter,
                       const std::string& mode, const std::string& padding) {
   const absl::StatusOr<Tensor> padded =
@@ -37,7 +37,7 @@ Tensor PadAndConvolve(const Tensor& x, const Tensor& paddings, const Tensor& fil
 
 Tensor Paddings() { return AsTensor<int32_t>({0, 0, 1, 2, 2, 1, 0, 0}, {4, 2}); }
 
-TEST(FusedPadConv2D, IsMirrorPadAndConv2D) {
+TEST(FusedPadConv2D, EqualsMirrorPadAndConv2D) {
   for (const DataType dtype : {DT_HALF, DT_BFLOAT16, DT_FLOAT, DT_DOUBLE}) {
     const Tensor x = RandomTensor(dtype, {2, 5, 7, 3}, -1, 1);
     const Tensor filter = RandomTensor(dtype, {3, 2, 3, 4}, -1, 1);
@@ -86,8 +86,8 @@ TEST(FusedResizeAndPadConv2D, ResizesFirst) {
   }
 }
 
-// A session keeps what a convolution makes of a constant filter.
-TEST(FusedPadConv2D, KeepsWhatConv2DKeeps) {
+// A session keeps the reordered copy of a constant filter.
+TEST(FusedPadConv2D, KeepsTheReorderedFilterLikeConv2D) {
   const auto bytes_kept = [](bool fused) {
     const Scope scope = Scope::NewRootScope();
     const Output x = ops::Placeholder(scope, DT_FLOAT);
@@ -114,7 +114,7 @@ TEST(FusedPadConv2D, KeepsWhatConv2DKeeps) {
   EXPECT_EQ(bytes_kept(true), bytes_kept(false));
 }
 
-TEST(FusedPadConv2D, EmptyAndErrors) {
+TEST(FusedPadConv2D, TakesEmptyTensorsAndRejectsInvalidInputs) {
   const auto run = [](const Tensor& x, const Tensor& paddings, const Tensor& filter,
                       const char* mode = "REFLECT") {
     return OpTester("FusedPadConv2D")
@@ -129,7 +129,7 @@ TEST(FusedPadConv2D, EmptyAndErrors) {
   const Tensor filter = RandomTensor(DT_FLOAT, {2, 2, 3, 4}, -1, 1);
   EXPECT_THAT(run(Tensor(DT_FLOAT, {0, 5, 5, 3}), Paddings(), filter, "SYMMETRIC"),
               TensorEq(Tensor(DT_FLOAT, {0, 8, 8, 4})));
-  // Reflection needs more elements than it adds.
+  // REFLECT needs more elements than it adds.
   EXPECT_THAT(run(RandomTensor(DT_FLOAT, {1, 2, 2, 3}, -1, 1), Paddings(), filter),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("padding")));
   EXPECT_THAT(run(RandomTensor(DT_FLOAT, {5, 5, 3}, -1, 1), Paddings(), filter),

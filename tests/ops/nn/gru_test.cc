@@ -22,7 +22,7 @@ struct GruCase {
 const GruCase kGruCases[] = {{1, 1, 1}, {2, 3, 4}, {5, 2, 7},  {3, 0, 2},
                              {0, 2, 3}, {2, 3, 0}, {2, 5, 300}};
 
-// x, h_prev, w_ru, w_c, b_ru, b_c.
+// Returns x, h_prev, w_ru, w_c, b_ru, b_c.
 std::vector<Tensor> GruInputs(const GruCase& c) {
   const int64_t n = c.cell;
   const double scale = 2 / std::sqrt(static_cast<double>(c.input + n + 1));
@@ -74,7 +74,7 @@ std::vector<GruNumbers> GruReference(const GruCase& c, const std::vector<GruNumb
   return out;
 }
 
-TEST(Gru, OfManyShapes) {
+TEST(Gru, RunsForManyShapes) {
   for (const GruCase& c : kGruCases) {
     SCOPED_TRACE(std::to_string(c.batch) + " " + std::to_string(c.input) + " " +
                  std::to_string(c.cell));
@@ -90,9 +90,9 @@ TEST(Gru, OfManyShapes) {
   }
 }
 
-// The gradients of sum(h * d_h) by central differences of the reference. Those of the arguments of
-// the gates and the candidate are those of the biases, before the sum over the batch.
-TEST(Gru, Gradient) {
+// Compares with central differences of the reference for sum(h * d_h). The gradient of a bias is
+// the gradient of the argument of its gate or candidate, summed over the batch.
+TEST(Gru, GradientAgreesWithDifferences) {
   for (const GruCase& c : kGruCases) {
     if (c.cell > 100) continue;
     SCOPED_TRACE(std::to_string(c.batch) + " " + std::to_string(c.input) + " " +

@@ -31,7 +31,7 @@ std::vector<double> FloatsAsDoubles(const Tensor& x) {
   return values;
 }
 
-// The sum of the terms in the window of each element of rows of `depth` elements.
+// Returns, for each element of rows of `depth` elements, the sum of the terms in its window.
 std::vector<double> WindowReference(const std::vector<double>& terms, int64_t depth,
                                     int64_t radius) {
   std::vector<double> sums(terms.size());
@@ -58,7 +58,7 @@ OpTester WithAttrs(const char* op, const LrnCase& c) {
   return tester.Attr("beta", c.beta);
 }
 
-TEST(Lrn, OfEveryTypeAndRadius) {
+TEST(Lrn, RunsForEveryTypeAndRadius) {
   for (const DataType dtype : {DT_FLOAT, DT_HALF, DT_BFLOAT16}) {
     for (const LrnCase& c : kLrnCases) {
       for (const int64_t depth : {1, 2, 3, 11, 12, 40}) {
@@ -94,8 +94,8 @@ TEST(Lrn, OfEveryTypeAndRadius) {
   }
 }
 
-// A sum that is the difference of two others would be 0 beside large elements.
-TEST(Lrn, KeepsSmallElementsBesideLargeOnes) {
+// A running sum that subtracts old terms would return 0 next to large elements.
+TEST(Lrn, KeepsSmallElementsNextToLargeOnes) {
   const auto y = OpTester("LRN")
                      .Input<float>({1e15f, 1e15f, 1, 1, 1}, {1, 1, 1, 5})
                      .Attr("depth_radius", int64_t{1})
@@ -106,7 +106,7 @@ TEST(Lrn, KeepsSmallElementsBesideLargeOnes) {
   EXPECT_NEAR(y->flat<float>()(4), std::sqrt(1.0 / 2), 1e-6);
 }
 
-TEST(Lrn, OfManyRows) {
+TEST(Lrn, RunsForManyRows) {
   const Tensor x = RandomTensor(DT_FLOAT, {8, 30, 30, 16});
   const LrnCase c = kLrnCases[0];
   const std::vector<double> values = FloatsAsDoubles(x);

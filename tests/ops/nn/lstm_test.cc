@@ -21,12 +21,12 @@ struct LstmCase {
   int64_t batch;
   int64_t input;
   int64_t cell;
-  // The steps to compute.
+  // The number of steps to compute.
   int64_t length;
   bool peephole = false;
   double clip = 0;
   double forget_bias = 1;
-  // The order of gates of BlockLSTMV2.
+  // If true, uses the gate order of BlockLSTMV2.
   bool v2 = false;
 
   std::string DebugString() const {
@@ -46,7 +46,7 @@ const LstmCase kLstmCases[] = {{1, 1, 1, 1, 1},
                                {3, 2, 2, 3, 0},
                                {2, 3, 40, 17, 2, false, 0.25, 0, true}};
 
-// The inputs from x on: x, cs_prev, h_prev, w, wci, wcf, wco, b.
+// Returns the inputs x, cs_prev, h_prev, w, wci, wcf, wco, b.
 std::vector<Tensor> LstmInputs(const LstmCase& c, DataType dtype) {
   const int64_t n = c.cell;
   const double scale = 1.5 / std::sqrt(static_cast<double>(c.input + n + 1));
@@ -77,7 +77,7 @@ std::vector<LstmNumbers> LstmDoubles(const std::vector<Tensor>& tensors) {
 
 double LstmSigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-// Returns i, cs, f, o, ci, co, h: [steps, batch, cell], 0 from step `length` on.
+// Returns i, cs, f, o, ci, co, h of shape [steps, batch, cell]. They are 0 from step `length` on.
 std::vector<LstmNumbers> LstmReference(const LstmCase& c, const std::vector<LstmNumbers>& in) {
   const int64_t n = c.cell;
   const int64_t rows = c.steps * c.batch;
@@ -123,7 +123,7 @@ OpTester LstmOp(const LstmCase& c, bool is_block, const std::vector<Tensor>& in)
   return op;
 }
 
-// The inputs of one step.
+// Returns the inputs of the first step.
 std::vector<Tensor> LstmOfOneStep(std::vector<Tensor> in) {
   Tensor x;
   EXPECT_TRUE(x.CopyFrom(in[0], {in[0].dim_size(1), in[0].dim_size(2)}));
@@ -131,7 +131,7 @@ std::vector<Tensor> LstmOfOneStep(std::vector<Tensor> in) {
   return in;
 }
 
-TEST(Lstm, OfEveryTypeAndShape) {
+TEST(Lstm, RunsForEveryTypeAndShape) {
   for (const DataType dtype : {DT_FLOAT, DT_HALF}) {
     for (const LstmCase& c : kLstmCases) {
       SCOPED_TRACE(c.DebugString() + " of " + DataTypeString(dtype));
@@ -159,7 +159,7 @@ TEST(Lstm, OfEveryTypeAndShape) {
   }
 }
 
-TEST(Lstm, CellOfManyShapes) {
+TEST(Lstm, CellRunsForManyShapes) {
   for (const LstmCase& c : {LstmCase{1, 3, 2, 4, 1},
                             {1, 1, 7, 5, 1, true, 0.4, 0.25},
                             {1, 5, 1, 260, 1, true},
@@ -192,7 +192,7 @@ TEST(Lstm, KeepsNanWhenClipped) {
 
 // ---- Gradients ----
 
-// The gradients of sum(cs * cs_grad + h * h_grad) by central differences of the reference.
+// Returns the gradients of sum(cs * cs_grad + h * h_grad) by central differences of the reference.
 std::vector<LstmNumbers> LstmGradient(const LstmCase& c, std::vector<LstmNumbers> in,
                                       const LstmNumbers& cs_grad, const LstmNumbers& h_grad) {
   const auto loss = [&] {
@@ -227,7 +227,7 @@ const LstmCase kLstmGradientCases[] = {{1, 1, 1, 1, 1},
                                        {2, 2, 0, 3, 2, true},
                                        {3, 2, 2, 3, 0, true}};
 
-TEST(LstmGrad, OfBlocks) {
+TEST(LstmGrad, BlocksAgreeWithDifferences) {
   for (const DataType dtype : {DT_FLOAT, DT_HALF}) {
     for (const LstmCase& c : kLstmGradientCases) {
       SCOPED_TRACE(c.DebugString() + " of " + DataTypeString(dtype));
@@ -254,8 +254,8 @@ TEST(LstmGrad, OfBlocks) {
   }
 }
 
-// The gradients of the gates are those of the biases, before the sum over the batch.
-TEST(LstmGrad, OfCells) {
+// The gradients of the gates, summed over the batch, are the gradients of the biases.
+TEST(LstmGrad, CellsAgreeWithDifferences) {
   for (const DataType dtype : {DT_FLOAT, DT_HALF}) {
     for (const LstmCase& c : {LstmCase{1, 1, 1, 1, 1}, {1, 3, 2, 4, 1}, {1, 2, 2, 3, 1, true}}) {
       SCOPED_TRACE(c.DebugString() + " of " + DataTypeString(dtype));
@@ -290,8 +290,8 @@ TEST(LstmGrad, OfCells) {
   }
 }
 
-// More rows than a block of columns sums at a time, and more columns than a chunk.
-TEST(LstmGrad, OfManyRowsIsTheSumOfTheirGradients) {
+// There are more rows than one block adds at a time, and more columns than one chunk.
+TEST(LstmGrad, SumsTheGradientsOfManyRows) {
   const LstmCase c = {1, 600, 2, 70, 1};
   const std::vector<Tensor> in = LstmInputs(c, DT_FLOAT);
   const auto results = LstmOp(c, true, in).Run();
@@ -301,7 +301,7 @@ TEST(LstmGrad, OfManyRowsIsTheSumOfTheirGradients) {
   op.Input(AsScalar<int64_t>(1)).Inputs(in).Inputs(*results).Input(ones).Input(ones);
   const auto out = op.Attr("use_peephole", true).Run();
   ASSERT_TRUE(out.ok()) << out.status();
-  // The gradient of wco is sum(d_o * cs), and that of the output's bias sum(d_o).
+  // The gradient of wco is sum(d_o * cs), and the gradient of the output gate's bias is sum(d_o).
   LstmNumbers d_bias(70);
   LstmNumbers d_wco(70);
   const std::vector<LstmNumbers> r = LstmDoubles(*results);
@@ -359,7 +359,7 @@ TEST(Lstm, RejectsShapes) {
   OpTester op("BlockLSTM");
   op.Input(AsTensor<int64_t>({3})).Inputs(LstmInputs(c, DT_FLOAT));
   EXPECT_THAT(op.Run(), StatusIs(kInvalidArgument, HasSubstr("seq_len_max must have rank 0")));
-  // Sizes whose multiples do not fit an int64.
+  // Multiples of these sizes do not fit an int64.
   const int64_t huge = int64_t{1} << 61;
   std::vector<Tensor> in = LstmOfOneStep(LstmInputs({1, 0, 2, 3, 1}, DT_FLOAT));
   in[1] = Tensor(DT_FLOAT, {0, huge});
@@ -367,8 +367,8 @@ TEST(Lstm, RejectsShapes) {
               StatusIs(kInvalidArgument, HasSubstr("expected sizes up to")));
 }
 
-// Dimensions whose product does not fit an int64, or that no loop should count to.
-TEST(LstmGrad, OfEmptyTensorsWithLargeDimensions) {
+// The product of the dimensions does not fit an int64, or a dimension is too large for a loop.
+TEST(LstmGrad, TakesEmptyTensorsWithLargeDimensions) {
   const int64_t huge = int64_t{1} << 40;
   for (const LstmCase& c : {LstmCase{huge, huge, 0, 0, huge}, LstmCase{huge, 0, 1, 1, huge}}) {
     const std::vector<Tensor> in = LstmInputs(c, DT_FLOAT);
@@ -396,7 +396,7 @@ TEST(LstmGrad, RejectsShapes) {
   }
 }
 
-TEST(Lstm, ShapesOfPartlyKnownInputs) {
+TEST(Lstm, InfersShapesFromPartlyKnownInputs) {
   OpTester op("BlockLSTM");
   op.UnknownInput(DT_INT64).UnknownInput(DT_FLOAT, PartialTensorShape({-1, 2, -1}));
   for (int k = 0; k < 2; ++k) op.UnknownInput(DT_FLOAT);

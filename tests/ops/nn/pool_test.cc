@@ -1,4 +1,4 @@
-// Tests of pooling: averages and maxima of images and volumes, and all their gradients.
+// Tests of average and max pooling of images and volumes, and of all their gradients.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -10,7 +10,7 @@
 #include <tuple>
 #include <vector>
 
-#include "gradflow/core/run_stop.h"
+#include "gradflow/core/stop_token.h"
 #include "gradflow/ops/nn/pool_windows.h"
 #include "gradflow/testing/kernel_test.h"
 #include "tests/ops/common/error_case.h"
@@ -29,11 +29,11 @@ struct PoolCase {
   Sizes size;
   Sizes stride;
   std::string padding;
-  // Before and after each of the three dimensions, for EXPLICIT.
+  // For EXPLICIT: the padding before and after each of the three dimensions.
   std::vector<int64_t> pads = {0, 0, 0, 0, 0, 0};
 
   bool is_image() const { return in[0] == 1 && size[0] == 1 && stride[0] == 1; }
-  // The number of windows along dimension d, and the padding before it.
+  // Returns the number of windows along dimension d.
   int64_t Out(int d) const {
     if (padding == "SAME") return (in[d] + stride[d] - 1) / stride[d];
     return (in[d] + pads[2 * d] + pads[2 * d + 1] - size[d]) / stride[d] + 1;
@@ -66,7 +66,7 @@ const std::vector<PoolCase>& ImageCases() {
       {{1, 9, 9}, {1, 8, 8}, {1, 1, 1}, "VALID"},
       {{1, 1, 1}, {1, 3, 3}, {1, 2, 2}, "SAME"},
       {{1, 2, 40}, {1, 2, 3}, {1, 1, 3}, "VALID"},
-      // More rows than are combined at a time.
+      // Windows with more rows than are combined at a time.
       {{1, 21, 3}, {1, 11, 2}, {1, 1, 1}, "SAME"},
   };
   return *cases;
@@ -88,7 +88,7 @@ const std::vector<PoolCase>& VolumeCases() {
   return *cases;
 }
 
-// Elements in the order [batch, plane, row, column, channel], and where they are in a tensor.
+// Maps an element [batch, plane, row, column, channel] to its index in a tensor.
 class Layout {
  public:
   Layout(Sizes sizes, int64_t depth, const std::string& format)
@@ -114,8 +114,8 @@ class Layout {
   std::string format_;
 };
 
-// Calls window(o, elements) for each window: the index of the output, and those of its elements in
-// order.
+// Calls window(o, elements) for each window, with the index of the output and the indices of the
+// window's elements in order.
 void ForEachWindow(
     const PoolCase& c, int64_t depth, const std::string& format,
     const std::function<void(int64_t o, const std::vector<int64_t>& elements)>& window) {
@@ -143,7 +143,7 @@ void ForEachWindow(
   }
 }
 
-// Sets the attributes of a case.
+// Returns `sizes` as an attribute in the order of `format`.
 std::vector<int64_t> Dims(const Sizes& sizes, const std::string& format) {
   std::vector<int64_t> dims = {1};
   const int first = format.size() == 5 ? 0 : 1;
@@ -227,7 +227,7 @@ TEST(AvgPool, AgreesWithItsDefinition) {
   }
 }
 
-// A sum in float would be off by more.
+// The error of a float sum would exceed the tolerance.
 TEST(AvgPool, AccumulatesLargeWindowsInDouble) {
   const PoolCase c = {{1, 300, 300}, {1, 300, 300}, {1, 1, 1}, "VALID"};
   Tensor x(DT_FLOAT, {1, 300, 300, 1});
@@ -236,7 +236,7 @@ TEST(AvgPool, AccumulatesLargeWindowsInDouble) {
               TensorEq(AsTensor<float>({0.1f}, {1, 1, 1, 1})));
 }
 
-// The expected results of max pooling, whose values are small integers, with ties.
+// Expected results of max pooling. Values are small integers with ties.
 struct MaxExpected {
   Tensor x, y, argmax, dy, dx, ddy, ddx;
 };
@@ -272,7 +272,7 @@ MaxExpected MaxReference(const PoolCase& c, int64_t depth, const std::string& fo
     argmax[o] = best;
     ddy[o] = ddx[best];
     for (const int64_t i : elements) {
-      // MaxPool3DGrad treats all maxima alike.
+      // MaxPool3DGrad sends the gradient to all maxima.
       if (is_image ? i == best : x[i] == x[best]) dx[i] += dy[o];
     }
   });
@@ -352,7 +352,7 @@ TEST(MaxPool, AgreesWithItsDefinition) {
   }
 }
 
-TEST(MaxPool, OfEveryType) {
+TEST(MaxPool, RunsForEveryType) {
   for (const PoolCase& c : {ImageCases()[1], ImageCases()[3]}) {
     ForEachType(RealTypes(), [&](auto tag) {
       const DataType dtype = DataTypeToEnum<typename decltype(tag)::type>::value;
@@ -362,7 +362,7 @@ TEST(MaxPool, OfEveryType) {
   }
 }
 
-TEST(MaxPool, OfVolumes) {
+TEST(MaxPool, PoolsVolumes) {
   for (const PoolCase& c : VolumeCases()) {
     for (const DataType dtype : {DT_FLOAT, DT_HALF, DT_BFLOAT16, DT_DOUBLE, DT_UINT8, DT_INT64}) {
       for (const char* const format : {"NDHWC", "NCDHW"}) {
@@ -382,8 +382,8 @@ TEST(MaxPool, OfVolumes) {
   }
 }
 
-TEST(MaxPool, OfGroupsOfChannels) {
-  // [batch, groups, rows, columns, 4] holds the images of each group with four channels.
+TEST(MaxPool, PoolsGroupsOfChannels) {
+  // [batch, groups, rows, columns, 4] holds images of four channels for each group.
   const PoolCase c = {{1, 4, 6}, {1, 2, 3}, {1, 2, 1}, "SAME"};
   const Tensor x = RandomTensor(DT_INT8, {2, 3, 4, 6, 4}, -100, 100);
   Tensor groups(DT_INT8, {6, 4, 6, 4});
@@ -398,7 +398,7 @@ TEST(MaxPool, OfGroupsOfChannels) {
   EXPECT_THAT(y, TensorEq(as(expected, {2, 3, 2, 6, 4})));
 }
 
-TEST(MaxPool, AcrossChannels) {
+TEST(MaxPool, PoolsAcrossChannels) {
   const Tensor x = AsTensor<float>({1, 5, 2, 4, 3, 6, 9, 8, 7, 0, -1, -2}, {1, 1, 2, 6});
   const auto tester = [](const char* format, std::vector<int64_t> size) {
     return OpTester("MaxPool")
@@ -416,8 +416,8 @@ TEST(MaxPool, AcrossChannels) {
                        ::testing::HasSubstr("windows of 4 channels do not divide the 6 channels")));
 }
 
-TEST(MaxPool, OfInfinitiesAndNan) {
-  // For pixels of one element and of many.
+TEST(MaxPool, HandlesInfinitiesAndNan) {
+  // Tests pixels with one channel and with many.
   const auto pool = [](const std::vector<float>& values) {
     absl::StatusOr<Tensor> first;
     for (const int64_t depth : {1, 17}) {
@@ -454,7 +454,7 @@ TEST(Pool, HasTheSameBitsOnAllInstructionSets) {
   EXPECT_THAT(PoolTester("MaxPoolGrad", c, "NHWC").Input(x).Input(y).Input(y).RunEverywhere(),
               IsOk());
   EXPECT_THAT(PoolTester("AvgPoolGrad", c, "NHWC").Input(sizes).Input(y).RunEverywhere(), IsOk());
-  // Windows whose rows are combined before their columns.
+  // Kernels reduce the rows of these windows before their columns.
   const PoolCase overlapping = {{1, 9, 8}, {1, 4, 4}, {1, 1, 1}, "SAME"};
   EXPECT_THAT(PoolTester("MaxPool", overlapping, "NHWC").Input(x).RunEverywhere(), IsOk());
   EXPECT_THAT(PoolTester("AvgPool", overlapping, "NHWC").Input(x).RunEverywhere(), IsOk());
@@ -472,8 +472,8 @@ Tensor FirstChannels(const Tensor& x, int64_t depth) {
   return channels;
 }
 
-// Expects that pooling and its gradients have the same bits for the first channels of `x`, which
-// are computed one by one, as for all, which are computed by vectors.
+// Expects the same bits for the first channels of `x` alone, which are computed one by one, and for
+// all channels, which are computed in vectors.
 void ExpectSameBitsOfFewChannels(const PoolCase& c, const Tensor& x) {
   constexpr int64_t kFew = 3;
   const int64_t depth = x.dim_size(3);
@@ -505,10 +505,11 @@ void ExpectSameBitsOfFewChannels(const PoolCase& c, const Tensor& x) {
   test("AvgPoolGrad", {dy});
 }
 
-// Windows that overlap little are computed in one step, others in two. Many rows are merged.
+// Windows with little overlap are computed in one step, other windows in two. The last case reduces
+// many rows.
 TEST(Pool, HasTheSameBitsForAnyNumberOfChannels) {
   const Tensor x = RandomTensor(DT_FLOAT, {kBatch, 13, 12, 19}, -1, 1, 1);
-  // No infinities, whose sums would be NaN with any sign.
+  // Infinities are left out, because their sums may be NaN with either sign.
   const float values[] = {kNan, 0.0f, -0.0f, 1, -1};
   Tensor specials(DT_FLOAT, x.shape());
   const Tensor choice = RandomTensor(DT_INT32, x.shape(), 0, 4, 3);
@@ -523,7 +524,7 @@ TEST(Pool, HasTheSameBitsForAnyNumberOfChannels) {
   }
 }
 
-// Results that are written by non-temporal stores, of pixels that are whole cache lines or not.
+// Kernels write these results with non-temporal stores. Pixels are whole cache lines, or not.
 TEST(Pool, HasTheSameBitsForLargeImages) {
   for (const int64_t depth : {64, 65}) {
     const Tensor x = RandomTensor(DT_FLOAT, {kBatch, 93, 90, depth}, -1, 1, 1);
@@ -532,7 +533,7 @@ TEST(Pool, HasTheSameBitsForLargeImages) {
   }
 }
 
-TEST(Pool, OfManyRows) {
+TEST(Pool, RunsForManyRows) {
   const PoolCase c = {{1, 130, 120}, {1, 3, 3}, {1, 2, 2}, "SAME"};
   for (const char* const format : {"NHWC", "NCHW"}) {
     TestMaxPool(c, 16, format, DT_FLOAT);
@@ -540,7 +541,7 @@ TEST(Pool, OfManyRows) {
   }
 }
 
-TEST(Pool, OfEmptyInputs) {
+TEST(Pool, TakesEmptyTensors) {
   const PoolCase c = {{1, 3, 3}, {1, 2, 2}, {1, 1, 1}, "SAME"};
   for (const TensorShape& shape :
        {TensorShape({0, 3, 3, 2}), TensorShape({1, 0, 3, 2}), TensorShape({2, 3, 3, 0})}) {
@@ -554,7 +555,7 @@ TEST(Pool, OfEmptyInputs) {
     EXPECT_THAT(PoolTester("MaxPoolWithArgmax", c, "NHWC").Input(x).Run(),
                 StatusIs(kInvalidArgument, ::testing::HasSubstr("input must not be empty")));
   }
-  // No window fits, but almost.
+  // No window fits, but less than two strides are missing.
   const PoolCase large = {{1, 2, 2}, {1, 4, 4}, {1, 3, 3}, "VALID"};
   EXPECT_THAT(PoolTester("MaxPool", large, "NHWC").Input(Iota<float>({1, 2, 2, 1})).RunOne(),
               TensorEq(Tensor(DT_FLOAT, {1, 0, 0, 1})));
@@ -565,8 +566,8 @@ TEST(Pool, OfEmptyInputs) {
               TensorEq(AsTensor<float>({0, 0, 0, 0}, {1, 2, 2, 1})));
 }
 
-// Windows of 2^31 - 1 columns with a stride of as many, of which few lie within the input.
-TEST(Pool, OfWindowsLargerThanTheInput) {
+// Windows and strides of 2^31 - 1 columns. Only a few columns lie within the input.
+TEST(Pool, WindowsMayBeLargerThanTheInput) {
   constexpr int64_t kLarge = (int64_t{1} << 31) - 1;
   const Tensor x = AsTensor<float>({5, 7, -3, 4}, {1, 1, 1, 4});
   const auto op = [&](const char* name) {
@@ -577,12 +578,12 @@ TEST(Pool, OfWindowsLargerThanTheInput) {
         .Attr("explicit_paddings", {0, 0, 0, 0, 0, 0, kLarge - 1, kLarge - 1})
         .Attr("data_format", "NCHW");
   };
-  // The first window ends with the first element.
+  // The first window ends at the first element.
   const Tensor y = AsTensor<float>({5, 7}, {1, 1, 1, 2});
   EXPECT_THAT(op("MaxPool").Input(x).RunOne(), TensorEq(y));
   EXPECT_THAT(op("MaxPoolGrad").Input(x).Input(y).Input<float>({10, 100}, {1, 1, 1, 2}).RunOne(),
               TensorEq(AsTensor<float>({10, 100, 0, 0}, {1, 1, 1, 4})));
-  // No rows of 2^31 - 1 windows.
+  // There are no rows, but each row has 2^31 - 1 windows.
   const Tensor none(DT_FLOAT, {1, 0, kLarge, 1});
   EXPECT_THAT(OpTester("MaxPoolGrad")
                   .Input<float>({5}, {1, 1, 1, 1})
@@ -596,8 +597,8 @@ TEST(Pool, OfWindowsLargerThanTheInput) {
               TensorEq(AsTensor<float>({0}, {1, 1, 1, 1})));
 }
 
-// The maximum of a window is NaN if that comes first, and otherwise the largest number.
-TEST(MaxPoolWithArgmax, OfNan) {
+// The maximum of a window is NaN if NaN comes first. Otherwise it is the largest number.
+TEST(MaxPoolWithArgmax, HandlesNan) {
   struct Case {
     std::vector<float> pixels;
     int64_t argmax;
@@ -626,8 +627,8 @@ TEST(MaxPoolWithArgmax, OfNan) {
   }
 }
 
-// The position behind the last column exceeds int32.
-TEST(MaxPoolWithArgmax, OfAStrideLargerThanTheInput) {
+// The position after the last column exceeds int32.
+TEST(MaxPoolWithArgmax, StrideMayBeLargerThanTheInput) {
   const auto outputs = OpTester("MaxPoolWithArgmax")
                            .Input<float>({1, 2, 3, 4, 5, 6}, {1, 2, 3, 1})
                            .Attr("ksize", {1, 1, 1, 1})
@@ -648,7 +649,7 @@ TEST(MaxPoolWithArgmax, RejectsIndicesThatDoNotFit) {
   EXPECT_THAT(CheckArgmaxIndices(g, DT_INT64, true), IsOk());
   EXPECT_THAT(CheckArgmaxIndices(g, DT_INT32, true),
               StatusIs(kInvalidArgument,
-                       "Targmax is int32, whose numbers do not reach the indices of 6442254336 "
+                       "Targmax is int32, which cannot hold the indices of 6442254336 "
                        "elements"));
   g.in[2] += 1;
   EXPECT_THAT(CheckArgmaxIndices(g, DT_INT32, false), IsOk());
@@ -657,8 +658,8 @@ TEST(MaxPoolWithArgmax, RejectsIndicesThatDoNotFit) {
               StatusIs(kInvalidArgument, ::testing::HasSubstr("the indices of 3221225472 elem")));
 }
 
-// Runs `op` on rows of equal elements, which takes far longer than its deadline, and returns the
-// last element of its output: the one that is set last. inputs[i] is the element of input i.
+// Runs `op` on rows of equal elements, which takes much longer than the deadline. Returns the last
+// element of the output, which is set last. inputs[i] is the value of the elements of input i.
 float LastOfAStoppedRun(const std::string& op, int64_t columns, int64_t depth, int dims,
                         const std::vector<float>& inputs) {
   const PoolCase c = {{1, 1, columns}, {1, 1, columns}, {1, 1, 1}, "SAME"};
@@ -670,7 +671,7 @@ float LastOfAStoppedRun(const std::string& op, int64_t columns, int64_t depth, i
     input.flat<float>().setConstant(value);
     tester.Input(input);
   }
-  RunStop stop(nullptr, nullptr, RunStop::Clock::now() + std::chrono::milliseconds(100));
+  StopToken stop(nullptr, nullptr, StopToken::Clock::now() + std::chrono::milliseconds(100));
   const auto outputs = tester.StoppedBy(&stop).RunOnThreads(1);
   EXPECT_TRUE(outputs.ok()) << outputs.status();
   return (*outputs)[0].flat<float>()(columns * depth - 1);
@@ -683,7 +684,7 @@ TEST(Pool, StopsWithinARow) {
 
 TEST(Pool, GradientsStopWithinARow) {
   constexpr int64_t kColumns = 40000;
-  // Half of the windows have the last column.
+  // Half of the windows contain the last column.
   EXPECT_NE(LastOfAStoppedRun("MaxPool3DGrad", kColumns, 1, 5, {0, 0, 3}), 3 * (kColumns / 2 + 1));
   EXPECT_NE(LastOfAStoppedRun("MaxPoolGradGrad", kColumns, 1, 4, {0, 0, 7}), 7);
 }
@@ -813,8 +814,8 @@ TEST(Pool, InfersShapes) {
               ShapeIs("[1,?,2,3]"));
 }
 
-// 600 random windows, paddings and layouts.
-TEST(Pool, OfRandomWindows) {
+// Random windows, paddings and layouts.
+TEST(Pool, AgreesWithTheReferenceForRandomWindows) {
   std::mt19937 random(7);
   const auto below = [&](int64_t n) { return static_cast<int64_t>(random() % n); };
   for (int round = 0; round < 300; ++round) {
@@ -827,7 +828,7 @@ TEST(Pool, OfRandomWindows) {
     c.padding = below(2) == 0 ? "SAME" : "VALID";
     if (c.padding == "VALID" && (c.size[1] > c.in[1] || c.size[2] > c.in[2])) continue;
     const char* const format = below(2) == 0 ? "NHWC" : "NCHW";
-    // Few channels, or enough for vectors of them.
+    // Few channels, or enough for vectors.
     const auto depth = [&] { return below(2) == 0 ? 1 + below(10) : 16 + below(20); };
     TestAvgPool(c, depth(), format, DT_FLOAT);
     const MaxExpected e = MaxReference(c, depth(), format, DT_FLOAT);

@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(Relu, OfEveryRealType) {
+TEST(Relu, RunsForEveryRealType) {
   ForEachType(RealTypes(), [](auto tag) {
     using T = typename decltype(tag)::type;
     constexpr DataType dtype = DataTypeToEnum<T>::value;
@@ -46,7 +46,7 @@ TEST(Relu, RefusesComplexNumbers) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("T")));
 }
 
-TEST(Relu6, OfEveryRealType) {
+TEST(Relu6, RunsForEveryRealType) {
   ForEachType(RealTypes(), [](auto tag) {
     using T = typename decltype(tag)::type;
     constexpr DataType dtype = DataTypeToEnum<T>::value;
@@ -61,21 +61,21 @@ TEST(Relu6, OfEveryRealType) {
               TensorEq(AsTensor<float>({kNan, 6, 0, 0, 6})));
 }
 
-struct RectifierGradCase {
+struct ReluGradCase {
   const char* op;
   double (*slope)(double x);
 };
-const RectifierGradCase kRectifierGradCases[] = {
+const ReluGradCase kReluGradCases[] = {
     {"ReluGrad", [](double x) { return x > 0 ? 1.0 : 0.0; }},
     {"Relu6Grad", [](double x) { return x > 0 && x < 6 ? 1.0 : 0.0; }},
 };
 
-TEST(RectifierGrads, OfEveryRealType) {
+TEST(ReluGrads, RunsForEveryRealType) {
   ForEachType(RealTypes(), [](auto tag) {
     using T = typename decltype(tag)::type;
     constexpr DataType dtype = DataTypeToEnum<T>::value;
     const double low = std::numeric_limits<T>::is_signed ? -10 : 0;
-    for (const RectifierGradCase& c : kRectifierGradCases) {
+    for (const ReluGradCase& c : kReluGradCases) {
       SCOPED_TRACE(std::string(c.op) + " of " + DataTypeString(dtype));
       const Tensor dy = RandomTensor(dtype, {5, 333}, low, 10, 1);
       const Tensor x = RandomTensor(dtype, {5, 333}, low, 12, 2);
@@ -86,8 +86,8 @@ TEST(RectifierGrads, OfEveryRealType) {
   });
 }
 
-// The gradient at the kinks is 0, and infinite gradients do not become NaN there.
-TEST(RectifierGrads, AtKinks) {
+// The gradient at a kink is 0, even for an infinite gradient.
+TEST(ReluGrads, AreZeroAtKinks) {
   const Tensor x = AsTensor<float>({0, -0.0f, 6, kNan, -1, 1});
   const Tensor dy = AsTensor<float>({1, 1, 1, kInf, kInf, kInf});
   EXPECT_THAT(OpTester("ReluGrad").Input(dy).Input(x).RunOne(),
@@ -96,7 +96,7 @@ TEST(RectifierGrads, AtKinks) {
               TensorEq(AsTensor<float>({0, 0, 0, 0, 0, kInf})));
 }
 
-TEST(LeakyRelu, MultipliesWhatIsNotPositive) {
+TEST(LeakyRelu, ScalesNumbersThatAreNotPositive) {
   for (const DataType dtype : {DT_FLOAT, DT_DOUBLE, DT_HALF, DT_BFLOAT16}) {
     for (const float alpha : {0.2f, 0.0f, 2.0f, -1.5f}) {
       SCOPED_TRACE(DataTypeString(dtype));

@@ -35,8 +35,8 @@ Tensor SoftmaxReference(const Tensor& x, bool log) {
   return FromDoubles(x.dtype(), x.shape(), y);
 }
 
-TEST(Softmax, OfEveryTypeAndShape) {
-  // Around the number of elements of a group of rows, and of lanes.
+TEST(Softmax, RunsForEveryTypeAndShape) {
+  // Sizes around the number of rows in a group and the number of lanes.
   const TensorShape shapes[] = {{1},       {7},       {3, 4},    {2, 3, 5}, {100, 16},  {700, 3},
                                 {3, 1000}, {3, 1024}, {3, 1025}, {2, 5000}, {4096, 10}, {1, 1}};
   for (const DataType dtype : {DT_FLOAT, DT_DOUBLE, DT_HALF, DT_BFLOAT16}) {
@@ -49,7 +49,7 @@ TEST(Softmax, OfEveryTypeAndShape) {
   }
 }
 
-TEST(Softmax, OfLargeAndSpecialNumbers) {
+TEST(Softmax, HandlesLargeAndSpecialNumbers) {
   EXPECT_THAT(OpTester("Softmax").Input<float>({1000, 1000, -1000, -kInf}).RunOne(),
               TensorEq(AsTensor<float>({0.5f, 0.5f, 0, 0})));
   EXPECT_THAT(OpTester("LogSoftmax").Input<float>({1000, -1000, -kInf}).RunOne(),
@@ -64,7 +64,7 @@ TEST(Softmax, OfLargeAndSpecialNumbers) {
   }
 }
 
-TEST(Softmax, OfNoElements) {
+TEST(Softmax, TakesEmptyTensors) {
   for (const char* const op : {"Softmax", "LogSoftmax"}) {
     for (const TensorShape& shape : {TensorShape({0}), TensorShape({0, 3}), TensorShape({3, 0})}) {
       EXPECT_THAT(OpTester(op).Input(Tensor(DT_HALF, shape)).RunOne(),
@@ -79,7 +79,7 @@ TEST(Softmax, OfNoElements) {
   }
 }
 
-TEST(L2Loss, OfEveryType) {
+TEST(L2Loss, RunsForEveryType) {
   for (const DataType dtype : {DT_FLOAT, DT_DOUBLE, DT_HALF, DT_BFLOAT16}) {
     for (const TensorShape& shape :
          {TensorShape({}), TensorShape({0}), TensorShape({7}), TensorShape({3, 400, 101})}) {
@@ -91,7 +91,7 @@ TEST(L2Loss, OfEveryType) {
           << shape.DebugString() << " of " << DataTypeString(dtype);
     }
   }
-  // The square of a half, or half of the sum, may exceed the type.
+  // The square of a half may exceed the type, and so may the sum before it is halved.
   EXPECT_THAT(OpTester("L2Loss").Input<half>({half(300.0f)}).RunOne(),
               TensorEq(AsTensor<half>({half(45000.0f)}, {})));
 }
@@ -100,7 +100,7 @@ struct CrossEntropy {
   std::vector<double> loss;
   std::vector<double> backprop;
 };
-// Rows of logits x and labels p.
+// Computes the loss and its gradient for rows of logits x and labels p.
 CrossEntropy CrossEntropyReference(const std::vector<double>& x, const std::vector<double>& p,
                                    size_t columns) {
   CrossEntropy result;
@@ -118,7 +118,7 @@ CrossEntropy CrossEntropyReference(const std::vector<double>& x, const std::vect
   return result;
 }
 
-TEST(SoftmaxCrossEntropy, OfEveryTypeAndShape) {
+TEST(SoftmaxCrossEntropy, RunsForEveryTypeAndShape) {
   for (const DataType dtype : {DT_FLOAT, DT_DOUBLE, DT_HALF, DT_BFLOAT16}) {
     for (const TensorShape& shape :
          {TensorShape({1, 1}), TensorShape({5, 7}), TensorShape({300, 10}), TensorShape({2, 1024}),
@@ -134,7 +134,7 @@ TEST(SoftmaxCrossEntropy, OfEveryTypeAndShape) {
                   TensorNear(FromDoubles(dtype, {shape.dim_size(0)}, reference.loss)));
       EXPECT_THAT((*outputs)[1], TensorNear(FromDoubles(dtype, shape, reference.backprop)));
 
-      // One class per row is the same as labels of 0 and 1.
+      // A class index is the same as labels of 0 and 1.
       for (const DataType index : {DT_INT32, DT_INT64}) {
         const Tensor labels = RandomTensor(index, {shape.dim_size(0)}, 0, columns - 1, 3);
         std::vector<double> one_hot(shape.num_elements(), 0);
@@ -165,8 +165,8 @@ TEST(SoftmaxCrossEntropy, HasTheSameBitsOnAllInstructionSets) {
   }
 }
 
-// Large results are written by non-temporal stores, also to rows that are no whole cache lines.
-TEST(SoftmaxCrossEntropy, OfManyRows) {
+// Large results are written with non-temporal stores, even if rows are not whole cache lines.
+TEST(SoftmaxCrossEntropy, RunsForManyRows) {
   constexpr int64_t kRows = 20000;
   const Tensor x = RandomTensor(DT_FLOAT, {kRows, 67}, -3, 3, 1);
   const Tensor p = RandomTensor(DT_FLOAT, {kRows, 67}, 0, 1, 2);
@@ -211,7 +211,7 @@ TEST(SoftmaxCrossEntropy, Broadcasts) {
   }
 }
 
-TEST(SoftmaxCrossEntropy, OfNoElements) {
+TEST(SoftmaxCrossEntropy, TakesEmptyTensors) {
   const auto run = [](const TensorShape& shape) {
     return OpTester("SoftmaxCrossEntropyWithLogits")
         .Input(Tensor(DT_FLOAT, shape))

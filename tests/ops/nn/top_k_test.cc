@@ -14,7 +14,8 @@ namespace gradflow {
 namespace testing {
 namespace {
 
-// Returns the elements of all rows sorted in descending order, with equal ones by index.
+// Returns the indices of each row in descending order of elements. Equal elements are ordered by
+// index.
 template <typename T>
 std::vector<int64_t> SortedIndices(const Tensor& x, int64_t columns) {
   const auto flat = x.flat<T>();
@@ -29,12 +30,12 @@ std::vector<int64_t> SortedIndices(const Tensor& x, int64_t columns) {
   return indices;
 }
 
-TEST(TopK, OfEveryRealType) {
+TEST(TopK, RunsForEveryRealType) {
   ForEachType(RealTypes(), [](auto tag) {
     using T = typename decltype(tag)::type;
     constexpr DataType dtype = DataTypeToEnum<T>::value;
     for (const int64_t columns : {1, 2, 17, 300}) {
-      // Few values, so that there are ties.
+      // Few distinct values, so that there are ties.
       const Tensor x = RandomTensor(DT_INT32, {2, 5, columns}, 0, 40);
       Tensor elements(dtype, {2, 5, columns});
       for (int64_t i = 0; i < x.NumElements(); ++i) {
@@ -63,7 +64,7 @@ TEST(TopK, OfEveryRealType) {
         EXPECT_THAT((*by_attr)[0], TensorEq(values));
         EXPECT_THAT((*by_attr)[1], TensorEq(indices));
         if (k == columns) continue;
-        // Position k from the greatest, and from the smallest.
+        // Element k from the largest, and from the smallest.
         Tensor nth(dtype, {2, 5});
         for (int64_t row = 0; row < 10; ++row) {
           nth.flat<T>()(row) = elements.flat<T>()(row * columns + order[row * columns + k]);
@@ -83,9 +84,9 @@ TEST(TopK, OfEveryRealType) {
 }
 
 // The elements of a long row are selected in blocks.
-TEST(TopK, OfLongRows) {
+TEST(TopK, RunsForLongRows) {
   for (const int64_t columns : {65537, 400000}) {
-    // Few values, so that there are ties between blocks.
+    // Few distinct values, so that there are ties between blocks.
     const Tensor x = RandomTensor(DT_INT32, {2, columns}, 0, columns / 10);
     const std::vector<int64_t> order = SortedIndices<int32_t>(x, columns);
     for (const int64_t k : {1, 90, 4000, 60000}) {
@@ -116,7 +117,7 @@ TEST(TopK, NanIsSmallest) {
               TensorEq(AsTensor<float>({1}, {})));
 }
 
-TEST(TopK, IndicesOfEveryType) {
+TEST(TopK, ReturnsIndicesOfEveryType) {
   const auto run = [](DataType type, int64_t columns) {
     return OpTester("TopKV2")
         .Input(RandomTensor(DT_FLOAT, {columns}))
@@ -206,7 +207,7 @@ const InTopKCase kInTopKCases[] = {
 TEST(InTopK, CountsGreaterPredictions) {
   for (const InTopKCase& c : kInTopKCases) {
     SCOPED_TRACE(std::to_string(c.target) + " in top " + std::to_string(c.k));
-    // A second row, whose target has the greatest prediction.
+    // The second row has its largest prediction at the target.
     Tensor predictions(DT_FLOAT, {2, 4});
     for (int64_t i = 0; i < 4; ++i) {
       predictions.flat<float>()(i) = c.predictions[i];
@@ -228,7 +229,7 @@ TEST(InTopK, CountsGreaterPredictions) {
   }
 }
 
-TEST(InTopK, OfManyRows) {
+TEST(InTopK, RunsForManyRows) {
   const Tensor predictions = RandomTensor(DT_FLOAT, {5000, 37}, -1, 1, 1);
   const Tensor targets = RandomTensor(DT_INT32, {5000}, 0, 36, 2);
   Tensor expected(DT_BOOL, {5000});
@@ -266,9 +267,10 @@ TEST(InTopK, RejectsShapes) {
   EXPECT_THAT(run({0, 3}, {0}), IsOk());
 }
 
-// Rows that are sampled: random, sorted, of few values, and one whose sample is not like the
-// others. Those whose bounds fail are partitioned before std::nth_element.
-TEST(NthElement, OfLongRows) {
+// The kernel takes samples of long rows. These rows are random, sorted, with few distinct values,
+// and with a misleading sample. If the bounds from the sample fail, the row is partitioned before
+// std::nth_element.
+TEST(NthElement, RunsForLongRows) {
   constexpr int64_t kColumns = (int64_t{5} << 18) + 5;
   constexpr int64_t kRows = 4;
   std::mt19937 random(7);
@@ -298,12 +300,12 @@ TEST(NthElement, OfLongRows) {
   }
 }
 
-// The deadline has passed, but a loop of one block does not look at the clock. The row is one block
-// for so many of its elements.
+// The deadline has passed, but a loop of one block does not check it. The row is one block because
+// k is large.
 TEST(TopK, StopsWithinARow) {
   constexpr int64_t kColumns = int64_t{1} << 21;
   constexpr int32_t kElements = 1 << 17;
-  RunStop stop(nullptr, nullptr, RunStop::Clock::time_point());
+  StopToken stop(nullptr, nullptr, StopToken::Clock::time_point());
   Tensor x(DT_FLOAT, {kColumns});
   for (int64_t i = 0; i < kColumns; ++i) x.flat<float>()(i) = static_cast<float>(i);
   GRADFLOW_ASSERT_OK_AND_ASSIGN(
@@ -312,11 +314,11 @@ TEST(TopK, StopsWithinARow) {
   EXPECT_LT(top[1].flat<int32_t>()(0), kColumns - 1);
 }
 
-// Rows that are divided leave out their blocks.
+// A row that is divided into blocks may skip them after a stop.
 TEST(TopK, StopsBetweenBlocks) {
   const Tensor x = RandomTensor(DT_FLOAT, {1 << 21}, 0, 1);
   for (const char* op : {"TopKV2", "NthElement"}) {
-    RunStop stop(nullptr, nullptr, RunStop::Clock::time_point());
+    StopToken stop(nullptr, nullptr, StopToken::Clock::time_point());
     GRADFLOW_EXPECT_OK(
         OpTester(op).Input(x).Input(AsScalar<int32_t>(100)).StoppedBy(&stop).RunOnThreads(3));
   }

@@ -49,7 +49,7 @@ OpTester PerChannel(const Tensor& g, const Tensor& x, const Tensor& min, const T
       .Attr("narrow_range", narrow);
 }
 
-// A sum in float64 and what it may be off by, in float.
+// A float64 sum and the allowed error of the float sum.
 struct Sum {
   void Add(double value) {
     sum += value;
@@ -60,8 +60,8 @@ struct Sum {
   double magnitude = 0;
 };
 
-// Checks all three outputs against the formulas: the first to the bit, sums within the bound.
-// Range c is that of every channels-th element.
+// Checks all three outputs against the formulas: the first output to the bit, the sums within the
+// bound. Range c applies to elements c, c + channels, ...
 void CheckAgainstFormula(const std::vector<Tensor>& outputs, const Tensor& g, const Tensor& x,
                          const std::vector<QuantRange>& ranges) {
   ASSERT_EQ(outputs.size(), 3u);
@@ -90,7 +90,7 @@ void CheckAgainstFormula(const std::vector<Tensor>& outputs, const Tensor& g, co
 // ---- Values ----
 
 TEST(FakeQuantGradient, HasKnownValues) {
-  // The range is [0, 255] whatever is done to it.
+  // Nudging does not change the range [0, 255].
   const Tensor x = AsTensor<float>({-1, 0, 100, 255, 255.5f, 300});
   const Tensor g = AsTensor<float>({1, 2, 4, 8, 16, 32});
   const Tensor backprops = AsTensor<float>({0, 2, 4, 8, 0, 0});
@@ -111,7 +111,7 @@ TEST(FakeQuantGradient, HasKnownValues) {
   EXPECT_THAT(by_channel[2], TensorEq(AsTensor<float>({0, 16, 36})));
 }
 
-TEST(FakeQuantGradient, PassesFromEndToEndOfTheNudgedRange) {
+TEST(FakeQuantGradient, PassesGradientsWithinTheNudgedRange) {
   const float low = -0.99607849f;
   const float high = 1.00392163f;
   const Tensor x =
@@ -173,8 +173,8 @@ TEST(FakeQuantGradient, FollowsTheFormulaPerChannel) {
 
 // ---- Sums ----
 
-TEST(FakeQuantGradient, SumsManyElementsAsFloat64Does) {
-  // A float sum of these would be off in the third place.
+TEST(FakeQuantGradient, SumsManyElementsLikeFloat64) {
+  // A float sum of these numbers would be wrong in the third digit.
   const int64_t n = 3000017;
   Tensor g(DT_FLOAT, {n});
   Tensor x(DT_FLOAT, {n});
@@ -197,7 +197,7 @@ TEST(FakeQuantGradient, SumsManyElementsAsFloat64Does) {
       {QuantRange(-1, 1, 8, false), QuantRange(-6, 6, 8, false), QuantRange(0, 1, 8, false)});
 }
 
-TEST(FakeQuantGradient, SumsDoNotOverflowOnTheWay) {
+TEST(FakeQuantGradient, SumsHaveNoIntermediateOverflow) {
   std::vector<float> g(100, 3e38f);
   for (int i = 0; i < 100; i += 2) g[i + 1] = -3e38f;
   g[0] = 1e38f;
@@ -208,7 +208,7 @@ TEST(FakeQuantGradient, SumsDoNotOverflowOnTheWay) {
 }
 
 TEST(FakeQuantGradient, IsLinearInTheGradients) {
-  // On integers, sums are exact.
+  // Sums of integers are exact.
   std::mt19937 random(4);
   const TensorShape shape({700, 12});
   Tensor a(DT_FLOAT, shape);
@@ -237,8 +237,9 @@ TEST(FakeQuantGradient, IsLinearInTheGradients) {
   check([&](const Tensor& g) { return PerChannel(g, x, min, max).Run(); });
 }
 
-// The op's idea of a derivative is that of the cut to a range that needs no nudging.
-TEST(FakeQuantGradient, AgreesWithDifferencesOfTheCut) {
+// The op differentiates as if it only clipped to the range, which is exact for a range without
+// nudging.
+TEST(FakeQuantGradient, AgreesWithDifferencesOfClipping) {
   const double min = -10;
   const double max = 53.75;
   const Tensor x = RandomTensor(DT_FLOAT, {200}, -40, 90);
@@ -266,7 +267,7 @@ TEST(FakeQuantGradient, AgreesWithDifferencesOfTheCut) {
 
 // ---- Special numbers and ranges ----
 
-TEST(FakeQuantGradient, NaNInputIsNowhere) {
+TEST(FakeQuantGradient, NaNInputIsInNoRange) {
   const Tensor x = AsTensor<float>({kNan, -kNan, 0});
   const Tensor g = AsTensor<float>({5, -7, 2});
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, Vars(g, x, -1, 1).Run());
@@ -283,7 +284,7 @@ TEST(FakeQuantGradient, NaNInputIsNowhere) {
   EXPECT_THAT(by_channel[2], TensorEq(AsTensor<float>({0, 0, 0})));
 }
 
-TEST(FakeQuantGradient, MaskMultipliesSoThatNaNAndInfinityStay) {
+TEST(FakeQuantGradient, MaskMultipliesInfinityAndNaN) {
   const Tensor x = AsTensor<float>({9, 9, -9, -9, 0, 0});
   const Tensor g = AsTensor<float>({kNan, kInf, -kInf, -3, kInf, kNan});
   const Tensor expected = AsTensor<float>({kNan, kNan, kNan, -0.0f, kInf, kNan});
@@ -294,10 +295,9 @@ TEST(FakeQuantGradient, MaskMultipliesSoThatNaNAndInfinityStay) {
   EXPECT_THAT(outputs[2], TensorEq(AsScalar<float>(kNan)));
 }
 
-// The sums take in every gradient times its mask, so that infinity at an element that does not
-// belong to a sum makes it NaN. Every position: full vectors, their rest, and elements and rows on
-// their own.
-TEST(FakeQuantGradient, SumsMultiplyByTheMaskToo) {
+// The sums add every gradient times its mask, so infinity makes a sum NaN even if the mask is 0.
+// Tests every position: full vectors, their remainders, single elements and single rows.
+TEST(FakeQuantGradient, SumsMultiplyByTheMask) {
   constexpr int64_t kRows = 21;
   constexpr int64_t kChannels = 19;
   const std::vector<float> low(kChannels, -1);
@@ -333,8 +333,8 @@ TEST(FakeQuantGradient, SumsMultiplyByTheMaskToo) {
   }
 }
 
-// As above, in a tensor of several blocks, whose sums are added up, and in a single row.
-TEST(FakeQuantGradient, SumsOfSeveralBlocksMultiplyByTheMaskToo) {
+// Like SumsMultiplyByTheMask, but with the sums of several blocks, and with a single row.
+TEST(FakeQuantGradient, SumsOfSeveralBlocksMultiplyByTheMask) {
   struct Case {
     int64_t rows;
     int64_t channels;
@@ -383,21 +383,21 @@ TEST(FakeQuantGradient, SumsBeyondFloatAreInfiniteOnAllTargets) {
   }
 }
 
-TEST(FakeQuantGradient, ZeroRangePassesEverything) {
+TEST(FakeQuantGradient, ZeroRangePassesAllGradients) {
   const Tensor x = AsTensor<float>({-5, 0, 5, kNan});
   const Tensor g = AsTensor<float>({1, -2, kInf, 4});
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, Vars(g, x, 0, 0).Run());
   EXPECT_THAT(outputs[0], TensorEq(g));
   EXPECT_THAT(outputs[1], TensorEq(AsScalar<float>(0)));
   EXPECT_THAT(outputs[2], TensorEq(AsScalar<float>(0)));
-  // Only the channels that have it.
+  // Channels with a zero range pass all gradients; the other channels do not.
   GRADFLOW_ASSERT_OK_AND_ASSIGN(
       const std::vector<Tensor> by_channel,
       PerChannel(g, x, AsTensor<float>({0, -1, -1, 0}), AsTensor<float>({0, 1, 1, -0.0f})).Run());
   EXPECT_THAT(by_channel[0], TensorEq(AsTensor<float>({1, -2, kNan, 4})));
   EXPECT_THAT(by_channel[1], TensorEq(AsTensor<float>({0, 0, kNan, 0})));
   EXPECT_THAT(by_channel[2], TensorEq(AsTensor<float>({0, 0, kInf, 0})));
-  // Also of gradients whose products with 0 are NaN, in each of the ways to go through channels.
+  // This includes gradients whose products with 0 are NaN, for each loop order over channels.
   for (const int64_t rows : {1, 5, 40}) {
     const Tensor inf = AsTensor<float>(std::vector<float>(rows * 3, kInf), {rows, 3});
     const Tensor zeros = AsTensor<float>({0, 0, 0});
@@ -410,8 +410,8 @@ TEST(FakeQuantGradient, ZeroRangePassesEverything) {
   }
 }
 
-TEST(FakeQuantGradient, ReversedRangeHasNothingInside) {
-  // Nudged to [1, -1] or so: what lies between counts as below and as above.
+TEST(FakeQuantGradient, ReversedRangeContainsNoNumber) {
+  // The range is nudged to about [1, -1]. A number in between counts both as below and as above.
   const Tensor x = AsTensor<float>({-5, 0, 5});
   const Tensor g = AsTensor<float>({1, 2, 4});
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, Vars(g, x, 1, -1).Run());
@@ -420,7 +420,7 @@ TEST(FakeQuantGradient, ReversedRangeHasNothingInside) {
   EXPECT_THAT(outputs[2], TensorEq(AsScalar<float>(6)));
 }
 
-TEST(FakeQuantGradient, RangeOfOnePointPassesWhereTheInputIsZero) {
+TEST(FakeQuantGradient, RangeOfOnePointPassesGradientsOfZeros) {
   const Tensor x = AsTensor<float>({-5, -0.0f, 0, 2, 5});
   const Tensor g = AsTensor<float>({1, 2, 4, 8, 16});
   for (const float end : {2.0f, -2.0f}) {
@@ -442,7 +442,7 @@ TEST(FakeQuantGradient, GradientsAndInputsMayBeOneTensor) {
   EXPECT_THAT(by_channel[0], TensorEq(outputs[0]));
 }
 
-TEST(FakeQuantGradient, TakesTheGradientsMemoryForTheResult) {
+TEST(FakeQuantGradient, ReusesTheMemoryOfTheGradients) {
   Tensor inputs[] = {RandomTensor(DT_FLOAT, {50}), RandomTensor(DT_FLOAT, {50}),
                      AsScalar<float>(-1), AsScalar<float>(1)};
   const void* memory = inputs[0].raw_data();
@@ -516,7 +516,8 @@ TEST(FakeQuantGradient, HasTheSameBitsOnAllThreadsAndTargets) {
     const int64_t rows = 1 + random() % ((round % 10 == 0 ? 1500000 : 60000) / channels + 1);
     SCOPED_TRACE(absl::StrCat("[", rows, ",", channels, "]"));
     const TensorShape shape({rows, channels});
-    // Nearly all is outside on one side, so that the gradients' cancellation is in its sum.
+    // Nearly all inputs are outside of the range on one side, so one sum has the gradients that
+    // cancel.
     const Tensor x = round % 2 == 0 ? RandomTensor(DT_FLOAT, shape, -9, -3, round)
                                     : RandomTensor(DT_FLOAT, shape, 2, 9, round);
     const Tensor g = CancellingTensor(
@@ -588,7 +589,7 @@ TEST(FakeQuantGradient, RejectsRangesThatAreNotFinite) {
               StatusIs(kInvalidArgument, "max is -inf, expected a finite number"));
   EXPECT_THAT(PerChannel(x, x, x, AsTensor<float>({1, kInf})).Run(),
               StatusIs(kInvalidArgument, "max[1] is inf, expected a finite number"));
-  // The first of them, and before those of max.
+  // The error reports the first bad element, and checks min before max.
   const Tensor many = Iota<float>({100000});
   Tensor min = Iota<float>({100000});
   min.flat<float>()(70000) = kNan;

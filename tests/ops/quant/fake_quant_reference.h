@@ -1,5 +1,5 @@
-// Reference implementation of the fake-quant ops for one number, in float with one rounding per
-// operation, and test inputs.
+// Reference implementation of the fake-quant ops for one number, in float with each operation
+// rounded once, and test inputs.
 #ifndef GRADFLOW_TESTS_OPS_QUANT_FAKE_QUANT_REFERENCE_H_
 #define GRADFLOW_TESTS_OPS_QUANT_FAKE_QUANT_REFERENCE_H_
 
@@ -50,7 +50,8 @@ struct QuantRange {
   float zero;
 };
 
-// Returns numbers around the critical points of a range: its ends, zero, ties, and special floats.
+// Returns numbers around the critical points of a range (its ends, zero and ties), and special
+// floats.
 inline std::vector<float> InterestingInputs(const QuantRange& range, int levels = 600) {
   std::vector<float> values = {0.0f,
                                -0.0f,
@@ -84,7 +85,7 @@ struct MinMax {
   float min;
   float max;
 };
-// Return ranges that are valid as attributes, and further ones that are valid as inputs.
+// Return ranges that are valid as attributes, and further ranges that are valid as inputs.
 inline std::vector<MinMax> OrderedRanges() {
   return {{-1, 1},         {-6, 6},         {12, 123},   {-123, -12},   {0, 1},
           {-1, 0},         {-0.1f, 0.37f},  {0, 255},    {-10, 53.75},  {1e-30f, 1e-29f},

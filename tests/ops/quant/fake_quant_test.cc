@@ -57,7 +57,7 @@ struct Golden {
 
 std::vector<Golden> Goldens() {
   return {
-      // Steps of 1 with zero at 0.
+      // Steps of 1, with zero at 0.
       {{0, 255},
        false,
        {-0.1f, 0.49f, 0.5f, 1.5f, 254.4f, 254.5f, 255.1f, 300},
@@ -71,7 +71,7 @@ std::vector<Golden> Goldens() {
        true,
        {-10.1f, -9.9f, 0, 0.13f, 53.49f, 60},
        {-10, -10, 0, 0.25f, 53.5f, 53.5f}},
-      // The worked values of nudging.
+      // Published examples of nudging.
       {{-1, 1}, false, {-2, 0, 2}, {-0.99607849f, 0, 1.00392163f}},
       {{-6, 6}, false, {-7, 0, 7}, {-6.02352953f, 0, 5.97647047f}},
       {{12, 123}, false, {-5, 0, 111.5f, 123}, {0, 0, 111, 111}},
@@ -149,7 +149,7 @@ TEST(FakeQuant, VarsFollowTheFormulaToTheBit) {
   }
 }
 
-// One channel per range, so that vectors contain several ranges.
+// Each channel has another range, so that vectors contain several ranges.
 TEST(FakeQuant, PerChannelFollowsTheFormulaToTheBit) {
   const std::vector<MinMax> all = AllRanges();
   for (const size_t channels : {size_t{1}, size_t{2}, size_t{5}, all.size()}) {
@@ -207,7 +207,7 @@ TEST(FakeQuant, FollowsTheFormulaForFloatsOfAllSizes) {
   EXPECT_THAT(Args(tensor, -1, 1).RunOne(), TensorEq(AsTensor<float>(multiplied)));
 }
 
-TEST(FakeQuant, FormsDifferHalfWayBetweenLevels) {
+TEST(FakeQuant, OpsDifferHalfwayBetweenLevels) {
   const QuantRange range(-1, 1, 8, false);
   std::vector<float> inputs;
   for (int level = -127; level < 128; ++level) inputs.push_back((level + 0.5f) * range.scale);
@@ -248,7 +248,7 @@ TEST(FakeQuant, ZeroRangeReturnsZeros) {
   const Tensor zeros = AsTensor<float>({0, 0, 0, 0, 0, 0});
   EXPECT_THAT(Vars(inputs, AsScalar<float>(0), AsScalar<float>(0)).RunOne(), TensorEq(zeros));
   EXPECT_THAT(Vars(inputs, AsScalar<float>(-0.0f), AsScalar<float>(0)).RunOne(), TensorEq(zeros));
-  // Affects only those channels.
+  // Channels with a zero range are 0; the other channels are computed as usual.
   EXPECT_THAT(PerChannel(inputs, AsTensor<float>({0, 0, 0, -1, 0, -1}),
                          AsTensor<float>({0, 255, 0, 1, 0, 1}))
                   .RunOne(),

@@ -17,7 +17,7 @@ OpTester Quantized(const char* op, const Tensor& input, const Tensor& min, const
 
 const std::vector<float> kNumbers = {-3, -1.25f, -0.5f, 0, 0.3f, 0.75f, 1, 2.5f};
 
-// Values of TensorFlow 2.21 for 3 bits and the range [-1, 2].
+// Results of TensorFlow 2.21 for 3 bits and the range [-1, 2].
 TEST(QuantizeAndDequantize, HasTheValuesOfTensorFlow) {
   const Tensor input = AsTensor<float>(kNumbers);
   const Tensor min = AsScalar<float>(-1);
@@ -156,7 +156,7 @@ TEST(QuantizeAndDequantize, ComputesInEveryType) {
     const Tensor input = RandomTensor(dtype, {5, 41}, -4, 4);
     const Tensor min = FromDoubles(dtype, {}, {-2});
     const Tensor max = FromDoubles(dtype, {}, {2});
-    // The scale is that of the upper side: 127 / 2.
+    // The upper side determines the scale: 127 / 2.
     EXPECT_THAT(
         Quantized("QuantizeAndDequantizeV2", input, min, max).Attr("range_given", true).RunOne(),
         TensorWithinUlps(
@@ -170,7 +170,7 @@ TEST(QuantizeAndDequantize, ComputesInEveryType) {
 
 TEST(QuantizeAndDequantize, QuantizesChannels) {
   const Tensor input = AsTensor<float>(kNumbers, {2, 4});
-  // Each channel is as if it were alone.
+  // Each channel has the result that it would have alone.
   for (const bool given : {true, false}) {
     const Tensor mins = AsTensor<float>({-1, -2});
     const Tensor maxs = AsTensor<float>({2, 1});
@@ -215,7 +215,7 @@ TEST(QuantizeAndDequantize, FindsTheRangeOfLargeTensors) {
   EXPECT_GE(error, 5.0 / 127 / 2 * 0.9);
 }
 
-TEST(QuantizeAndDequantize, TakesNanInfinitiesZerosAndNothing) {
+TEST(QuantizeAndDequantize, TakesNanInfinitiesZerosAndEmptyTensors) {
   const Tensor input = AsTensor<float>({kNan, 1, -kInf, kInf});
   EXPECT_THAT(Quantized("QuantizeAndDequantizeV2", input, AsScalar<float>(-1), AsScalar<float>(1))
                   .Attr("num_bits", int64_t{3})
@@ -227,7 +227,7 @@ TEST(QuantizeAndDequantize, TakesNanInfinitiesZerosAndNothing) {
               TensorEq(Tensor(DT_FLOAT, {0})));
   EXPECT_THAT(Quantized("QuantizeAndDequantizeV2", AsTensor<float>({0, 0}), zero, zero).RunOne(),
               TensorEq(AsTensor<float>({0, 0})));
-  // The only integer of one signed bit in a narrow range is 0.
+  // With one signed bit in a narrow range, 0 is the only integer.
   EXPECT_THAT(Quantized("QuantizeAndDequantizeV2", AsTensor<float>({2.5f}), AsScalar<float>(1),
                         AsScalar<float>(10))
                   .Attr("num_bits", int64_t{1})
@@ -280,8 +280,8 @@ OpTester Gradient(const Tensor& gradients, const Tensor& input, const Tensor& mi
       .Input(max);
 }
 
-// Values of TensorFlow 2.21.
-TEST(QuantizeAndDequantizeV4Grad, PassesWithinTheRange) {
+// The expected values are results of TensorFlow 2.21.
+TEST(QuantizeAndDequantizeV4Grad, PassesGradientsWithinTheRange) {
   const Tensor dy = Iota<float>({8}, 1);
   GRADFLOW_ASSERT_OK_AND_ASSIGN(
       const std::vector<Tensor> whole,

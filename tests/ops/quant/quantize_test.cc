@@ -25,7 +25,7 @@ OpTester Dequantize(const Tensor& input, const Tensor& min, const Tensor& max, c
   return OpTester("Dequantize").Input(input).Input(min).Input(max).Attr("mode", mode);
 }
 
-// Returns quantized integers.
+// Returns a tensor of quantized integers.
 Tensor Integers(DataType dtype, const std::vector<int64_t>& values, const TensorShape& shape) {
   Tensor tensor(dtype, shape);
   DispatchType(QuantizedTypes(), dtype, [&](auto tag) {
@@ -37,8 +37,8 @@ Tensor Integers(DataType dtype, const std::vector<int64_t>& values, const Tensor
   return tensor;
 }
 
-// Values of TensorFlow 2.21 (without oneDNN, which computes some of these otherwise) for the range
-// [-2, 6].
+// Results of TensorFlow 2.21 for the range [-2, 6], without oneDNN, which computes some of them
+// differently.
 TEST(QuantizeV2, HasTheValuesOfTensorFlow) {
   const Tensor input = AsTensor<float>({-10, -3, -1.25f, -0.5f, 0, 0.3f, 0.75f, 1, 2.5f, 7});
   const struct {
@@ -398,7 +398,7 @@ TEST(QuantizeV2, ExtendsTheRange) {
   EXPECT_THAT(small[2], TensorEq(AsScalar<float>(0.49900001287460327f)));
 }
 
-TEST(QuantizeV2, SaturatesAndTakesNanForZero) {
+TEST(QuantizeV2, SaturatesAndTreatsNanAsZero) {
   const Tensor input = AsTensor<float>({kNan, kInf, -kInf});
   for (const char* mode : {"MIN_COMBINED", "MIN_FIRST", "SCALED"}) {
     SCOPED_TRACE(mode);
@@ -476,7 +476,7 @@ TEST(QuantizeV2, RejectsBadArguments) {
   }
 }
 
-TEST(QuantizeV2, OfRangesWithoutSize) {
+TEST(QuantizeV2, TakesRangesWithoutSize) {
   const Tensor input = AsTensor<float>({0, 1, -1, kNan, kInf});
   for (const char* mode : {"MIN_COMBINED", "MIN_FIRST", "SCALED"}) {
     for (const float max : {0.0f, 1e-45f}) {
@@ -493,7 +493,7 @@ TEST(QuantizeV2, OfRangesWithoutSize) {
 }
 
 // The size of the range exceeds the largest float.
-TEST(QuantizeV2, OfTheLargestRanges) {
+TEST(QuantizeV2, TakesTheLargestRanges) {
   const Tensor input = AsTensor<float>({-3e38f, 0, 1.5e38f, 3e38f, kNan});
   const auto y =
       Quantize(input, AsScalar<float>(-1e38f), AsScalar<float>(3e38f), DT_QUINT8, "MIN_COMBINED")

@@ -1,5 +1,6 @@
-// RandomPoisson, RandomPoissonV2, StatelessRandomPoisson, StatelessRandomBinomial and the truncated
-// normal distributions. tests/data/tensorflow_values has TensorFlow's numbers of the same seeds.
+// Tests of RandomPoisson, RandomPoissonV2, StatelessRandomPoisson, StatelessRandomBinomial and the
+// truncated normal distributions. tests/data/tensorflow_values has TensorFlow's numbers for the
+// same seeds.
 #include <cmath>
 #include <string>
 #include <utility>
@@ -20,7 +21,7 @@ struct MeanAndVariance {
   double variance = 0;
 };
 
-// The moments of column `column` of a matrix.
+// Returns the mean and the variance of column `column` of a matrix.
 MeanAndVariance MomentsOf(const Tensor& matrix, int column) {
   const std::vector<double> values = AsDoubles(matrix);
   const int64_t columns = matrix.dim_size(1);
@@ -48,7 +49,7 @@ OpTester PoissonBySeed(const Tensor& shape, const Tensor& rate, DataType dtype) 
       .Attr("dtype", dtype);
 }
 
-// Mean and variance are the rate.
+// The mean and the variance equal the rate.
 TEST(RandomPoisson, HasTheMomentsOfItsDistribution) {
   const Tensor rates = AsTensor<double>({0.5, 4, 12, 300});
   const int64_t samples = 8001;
@@ -68,7 +69,7 @@ TEST(RandomPoisson, HasTheMomentsOfItsDistribution) {
   }
 }
 
-// Version 1 has the type of its rates.
+// In version 1, the output has the type of the rates.
 TEST(RandomPoisson, IsVersion2OfOneType) {
   const Tensor rates = AsTensor<float>({0.5f, 20});
   const Tensor shape = AsTensor<int32_t>({3});
@@ -77,7 +78,7 @@ TEST(RandomPoisson, IsVersion2OfOneType) {
               TensorEq(expected));
 }
 
-TEST(RandomPoisson, OfSpecialRates) {
+TEST(RandomPoisson, HandlesSpecialRates) {
   const Tensor rates = AsTensor<double>({-3, 0, kNan, kInf, 1e30});
   const Tensor shape = AsTensor<int32_t>({5});
   EXPECT_THAT(PoissonBySeed(shape, rates, DT_INT32).RunOne(),
@@ -87,14 +88,14 @@ TEST(RandomPoisson, OfSpecialRates) {
   EXPECT_TRUE(std::isnan(floats.flat<double>()(2)));
   EXPECT_EQ(floats.flat<double>()(3), kInf);
   EXPECT_NEAR(floats.flat<double>()(4), 1e30, 1e17);
-  // Larger than any number of half.
+  // The number exceeds the largest half.
   EXPECT_THAT(PoissonBySeed(AsTensor<int32_t>({1}), AsTensor<double>({1e6}), DT_HALF).RunOne(),
               TensorEq(AsTensor<half>({65504})));
   EXPECT_THAT(Poisson(AsTensor<int32_t>({0}), rates, DT_INT64).RunOne(),
               TensorEq(Tensor(DT_INT64, {0, 5})));
   EXPECT_THAT(Poisson(shape, Tensor(DT_DOUBLE, {0}), DT_INT64).RunOne(),
               TensorEq(Tensor(DT_INT64, {5, 0})));
-  // The product of the dimensions before that of the rates exceeds int64.
+  // The product of the dimensions before the dimension of the rates exceeds int64.
   const int64_t many = int64_t{1} << 40;
   EXPECT_THAT(
       PoissonBySeed(AsTensor<int64_t>({many, many, 0}), Tensor(DT_DOUBLE, {0}), DT_INT64).RunOne(),
@@ -103,9 +104,10 @@ TEST(RandomPoisson, OfSpecialRates) {
 
 TEST(RandomPoisson, RejectsBadArguments) {
   const Tensor rates = AsTensor<double>({1, 2});
-  EXPECT_THAT(PoissonBySeed(AsTensor<int32_t>({3}), rates, DT_INT32).Run(),
-              StatusIs(kInvalidArgument, HasSubstr("shape must end with that of the parameters, "
-                                                   "but they are [3] and [2]")));
+  EXPECT_THAT(
+      PoissonBySeed(AsTensor<int32_t>({3}), rates, DT_INT32).Run(),
+      StatusIs(kInvalidArgument, HasSubstr("shape must end with the shape of the parameters, "
+                                           "but they are [3] and [2]")));
   EXPECT_THAT(Poisson(AsTensor<int32_t>({-1}), rates, DT_INT32).Run(),
               StatusIs(kInvalidArgument, HasSubstr("-1")));
   EXPECT_THAT(Poisson(AsTensor<int64_t>({int64_t{1} << 62}), rates, DT_INT32).Run(),
@@ -121,7 +123,7 @@ OpTester Binomial(const Tensor& shape, const Tensor& counts, const Tensor& probs
       .Attr("dtype", dtype);
 }
 
-// The mean is n p, the variance n p (1 - p).
+// The mean is n p and the variance is n p (1 - p).
 TEST(StatelessRandomBinomial, HasTheMomentsOfItsDistribution) {
   const Tensor counts = AsTensor<double>({10, 40, 1000});
   const Tensor probs = AsTensor<double>({0.25, 0.75, 0.9});
@@ -153,7 +155,7 @@ TEST(StatelessRandomBinomial, BroadcastsItsParameters) {
   }
 }
 
-TEST(StatelessRandomBinomial, OfSpecialParameters) {
+TEST(StatelessRandomBinomial, HandlesSpecialParameters) {
   const Tensor counts = AsTensor<double>({-1, kNan, kInf, 10, 10, 1e300});
   const Tensor probs = AsTensor<double>({0.5, 0.5, 0.5, kNan, 7, 0.25});
   const Tensor shape = AsTensor<int32_t>({6});
@@ -190,7 +192,7 @@ OpTester TruncatedBySeed(const Tensor& shape, const std::vector<Tensor>& paramet
       .Inputs(parameters);
 }
 
-// The moments of the standard normal distribution between a and b, by integration.
+// Returns the moments of the standard normal distribution between a and b, by integration.
 MeanAndVariance MomentsBetween(double a, double b) {
   a = std::max(a, -12.0);
   b = std::min(b, a + 24);
@@ -210,7 +212,7 @@ MeanAndVariance MomentsBetween(double a, double b) {
 }
 
 TEST(TruncatedNormal, HasTheMomentsOfItsDistribution) {
-  // Each method: normal, uniform and exponential proposals, also mirrored.
+  // Bounds that select each method: normal, uniform and exponential proposals, and mirrored ones.
   const std::vector<std::pair<double, double>> bounds = {{-2, 3},     {0.5, 1},     {3, kInf},
                                                          {-kInf, -4}, {-kInf, 0.5}, {-1, 1}};
   const int64_t samples = 12001;
@@ -218,7 +220,7 @@ TEST(TruncatedNormal, HasTheMomentsOfItsDistribution) {
     for (const auto& [low, high] : bounds) {
       SCOPED_TRACE(low);
       std::vector<Tensor> parameters;
-      // Mean 1 and standard deviation 2.
+      // Mean 1 and stddev 2.
       for (const double value : {1.0, 2.0, 1 + 2 * low, 1 + 2 * high}) {
         parameters.push_back(
             *OpTester("Cast").Input(AsScalar<double>(value)).Attr("DstT", dtype).RunOne());
@@ -258,9 +260,9 @@ TEST(TruncatedNormal, HasParametersForEachBatch) {
   }
 }
 
-// The deadline has passed, but a loop of one block does not look at the clock.
+// The deadline has passed, but a loop of one block does not check it.
 TEST(TruncatedNormal, StopsWithinABatch) {
-  RunStop stop(nullptr, nullptr, RunStop::Clock::time_point());
+  StopToken stop(nullptr, nullptr, StopToken::Clock::time_point());
   GRADFLOW_EXPECT_OK(
       Truncated(AsTensor<int32_t>({1, 1 << 17}),
                 {AsScalar<float>(0), AsScalar<float>(1), AsTensor<float>({-1}), AsScalar<float>(1)})

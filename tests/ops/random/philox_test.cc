@@ -11,12 +11,12 @@
 namespace gradflow {
 namespace {
 
-TEST(Philox, HasTheSameNumbersManyAtATime) {
+TEST(Philox, VectorsHaveTheSameNumbers) {
   struct Counter {
     uint64_t low;
     uint64_t high;
   };
-  // Counters that carry into each word, at different places of a vector.
+  // Counters that carry into each word, at several positions of a vector.
   const std::vector<Counter> counters = {{0, 0},
                                          {0xfffffff0, 7},
                                          {0xffffffff, 7},

@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// The known answers of the authors' implementation, Random123.
+// Known answers of the reference implementation, Random123.
 TEST(Philox, HasTheKnownAnswers) {
   EXPECT_EQ(Philox(0, 0, 0).Next(),
             (Philox::Numbers{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
@@ -28,7 +28,7 @@ TEST(Philox, HasTheKnownAnswers) {
             (Philox::Numbers{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
-TEST(Philox, SkipsAsIfItHadRead) {
+TEST(Philox, SkippingEqualsReading) {
   Philox read(1, ~uint64_t{0} - 2, ~uint64_t{0});
   for (int i = 0; i < 5; ++i) read.Next();
   Philox skipped = Philox(1, ~uint64_t{0} - 2, ~uint64_t{0}).Ahead(5);
@@ -66,7 +66,7 @@ Moments MomentsOf(const Tensor& tensor) {
   return m;
 }
 
-// Large enough for several blocks, with an incomplete group at the end.
+// The shape has several blocks and an incomplete group at the end.
 TEST(RandomFill, HasTheMomentsOfItsDistributionOnAnyNumberOfThreads) {
   const Tensor shape = AsTensor<int64_t>({37, 1001});
   for (const DataType dtype : {DT_HALF, DT_BFLOAT16, DT_FLOAT, DT_DOUBLE}) {
@@ -78,7 +78,7 @@ TEST(RandomFill, HasTheMomentsOfItsDistributionOnAnyNumberOfThreads) {
         {Stateful("RandomStandardNormal", shape, dtype), 1},
         {Stateless("StatelessRandomNormal", shape, dtype), 1},
         {Keyed("StatelessRandomNormalV2", shape, dtype), 1},
-        // The variance of a normal number cut off at 2.
+        // The variance of a normal distribution cut off at 2.
         {Stateful("TruncatedNormal", shape, dtype), 0.774},
         {Stateless("StatelessTruncatedNormal", shape, dtype), 0.774},
         {Keyed("StatelessTruncatedNormalV2", shape, dtype), 0.774},
@@ -145,7 +145,7 @@ TEST(RandomFullInt, HasTheBitsOfTheStream) {
                   .RunOne(),
               TensorEq(AsTensor<uint32_t>(
                   {100 + 0x6627e8d5 % 1000, 100 + 0xe169c58d % 1000, 100 + 0xbc57ac4c % 1000})));
-  // The same stream on any number of threads, and by a seed or by its key and counter.
+  // The stream is the same on any number of threads, and for a seed or its key and counter.
   OpTester tester = OpTester("StatelessRandomUniformFullInt")
                         .Input<int32_t>({70001})
                         .Input<int32_t>({1, 2})
@@ -162,7 +162,7 @@ TEST(RandomFullInt, HasTheBitsOfTheStream) {
               TensorEq(by_seed));
 }
 
-// Values of TensorFlow.
+// Results of TensorFlow.
 TEST(StatelessRandomGetKeyCounterAlg, ScramblesTheSeed) {
   GRADFLOW_ASSERT_OK_AND_ASSIGN(
       const std::vector<Tensor> outputs,
@@ -175,7 +175,7 @@ TEST(StatelessRandomGetKeyCounterAlg, ScramblesTheSeed) {
 }
 
 TEST(RandomFill, ContinuesItsStream) {
-  // Values of three runs of a session of TensorFlow.
+  // Results of three runs of a TensorFlow session.
   const Scope scope = Scope::NewRootScope();
   const Output numbers =
       ops::RandomUniform(scope, {3}, DT_FLOAT, ops::RandomUniform::Seed(1).Seed2(2));
@@ -190,7 +190,7 @@ TEST(RandomFill, ContinuesItsStream) {
   }
 }
 
-// Values of three runs of a session of TensorFlow, whose length differs between the ops.
+// Results of three runs of a TensorFlow session. The ops take different amounts of their streams.
 TEST(RandomOps, ContinueTheirStreams) {
   const Scope scope = Scope::NewRootScope();
   const Output order =
@@ -218,7 +218,7 @@ TEST(RandomOps, ContinueTheirStreams) {
   }
 }
 
-TEST(RandomFill, IsSeededByTheSystemWithoutASeed) {
+TEST(RandomFill, TakesASeedFromTheSystemByDefault) {
   OpTester tester = OpTester("RandomUniform").Input<int32_t>({4}).Attr("dtype", DT_DOUBLE);
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> a, tester.RunOnThreads(1));
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> b, tester.RunOnThreads(1));

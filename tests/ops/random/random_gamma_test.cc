@@ -26,7 +26,7 @@ OpTester GammaByKey(const Tensor& shape, const Tensor& alpha) {
       .Input(alpha);
 }
 
-// A gamma distribution of scale 1 has the mean and the variance alpha.
+// A gamma distribution of scale 1 has mean alpha and variance alpha.
 TEST(RandomGamma, HasTheMomentsOfItsDistribution) {
   const std::vector<double> alphas = {0.5, 1, 8};
   const int64_t samples = 20001;
@@ -66,9 +66,9 @@ TEST(RandomGamma, RejectsBadArguments) {
       {Gamma(AsScalar<int32_t>(2), alpha), "shape must be a vector, but has shape []"},
       {Gamma(AsTensor<int32_t>({-2}), alpha), "shape: dimension -2"},
       {GammaBySeed(AsTensor<int32_t>({2, 3}), alpha),
-       "shape must end with that of alpha, but they are [2,3] and [2]"},
+       "shape must end with the shape of alpha, but they are [2,3] and [2]"},
       {GammaByKey(AsTensor<int32_t>({}), alpha),
-       "shape must end with that of alpha, but they are [] and [2]"},
+       "shape must end with the shape of alpha, but they are [] and [2]"},
       {OpTester("StatelessRandomGammaV2").Input<int32_t>({2}).Input<int32_t>({1}).Input(alpha),
        "seed must have shape [2], but has shape [1]"},
       {Gamma(AsTensor<int64_t>({int64_t{1} << 62}), alpha), "more elements"},
@@ -81,7 +81,7 @@ TEST(RandomGamma, RejectsBadArguments) {
             TensorShape({3, 0}));
 }
 
-TEST(RandomGamma, OfAlphasBelowMinusTwoThirdsIsNan) {
+TEST(RandomGamma, ReturnsNanForAlphasBelowMinusTwoThirds) {
   for (const DataType dtype : {DT_HALF, DT_FLOAT, DT_DOUBLE}) {
     const auto y = OpTester("StatelessRandomGammaV2")
                        .Input<int32_t>({2, 3})

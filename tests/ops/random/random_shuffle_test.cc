@@ -51,7 +51,7 @@ TEST(RandomShuffle, MovesEveryType) {
   }
 }
 
-TEST(RandomShuffle, ReturnsWhatHasOneOrder) {
+TEST(RandomShuffle, ReturnsTensorsWithOnlyOneOrder) {
   for (const TensorShape& shape :
        {TensorShape(), TensorShape({1, 4}), TensorShape({0}), TensorShape({int64_t{1} << 40, 0})}) {
     const Tensor value(DT_UINT8, shape);
@@ -69,10 +69,10 @@ TEST(StatelessShuffle, RejectsBadArguments) {
               StatusIs(kInvalidArgument, HasSubstr("alg must be 1")));
 }
 
-// The deadline has passed, but the loop over the rows is none of ParallelFor's.
+// The deadline has passed. The loop over the rows does not use ParallelFor.
 TEST(RandomShuffle, StopsWhileItChoosesTheOrder) {
   const Tensor x = Iota<int32_t>({100});
-  RunStop stop(nullptr, nullptr, RunStop::Clock::time_point());
+  StopToken stop(nullptr, nullptr, StopToken::Clock::time_point());
   GRADFLOW_ASSERT_OK_AND_ASSIGN(
       const std::vector<Tensor> outputs,
       OpTester("RandomShuffle").Input(x).Attr("seed", 1).StoppedBy(&stop).RunOnThreads(1));

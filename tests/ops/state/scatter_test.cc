@@ -35,7 +35,7 @@ class ScatterTest : public ::testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(All, ScatterTest,
                          ::testing::Values("Update", "Add", "Sub", "Mul", "Div", "Min", "Max"));
 
-TEST_P(ScatterTest, AppliesUpdatesInTheirOrder) {
+TEST_P(ScatterTest, AppliesUpdatesInOrder) {
   // Rows 1 and 3 are updated twice.
   const std::vector<int> rows = {1, 3, 0, 1, 3};
   for (const DataType dtype : {DT_FLOAT, DT_DOUBLE}) {
@@ -72,7 +72,7 @@ TEST_P(ScatterTest, AppliesUpdatesInTheirOrder) {
   }
 }
 
-TEST_P(ScatterTest, OfScalarsAndNothing) {
+TEST_P(ScatterTest, TakesScalarsAndEmptyTensors) {
   for (const std::string& op : Ops("Scatter")) {
     SCOPED_TRACE(op);
     GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor all, OpTester(op)
@@ -124,7 +124,7 @@ TEST_P(ScatterTest, ErrorsChangeNothing) {
   }
 }
 
-TEST(Scatter, TypesOfIntegersAndBits) {
+TEST(Scatter, TakesIntegersAndBits) {
   EXPECT_THAT(OpTester("ScatterDiv")
                   .Input<int32_t>({7, -7, INT32_MIN})
                   .Input<int32_t>({0, 1, 2})
@@ -160,7 +160,7 @@ TEST(Scatter, TypesOfIntegersAndBits) {
       TensorEq(AsTensor<half>({1, 2.5f})));
 }
 
-TEST(ScatterNd, OfElementsAndBadIndices) {
+TEST(ScatterNd, UpdatesElementsAndRejectsBadIndices) {
   OpTester tester = OpTester("ResourceScatterNdAdd")
                         .Input<float>({1, 2, 3, 4}, {2, 2})
                         .Input<int32_t>({1, 0, 0, 1, 1, 0}, {3, 2})
@@ -179,9 +179,9 @@ TEST(ScatterNd, OfElementsAndBadIndices) {
   }
 }
 
-// Nothing may change before all indices are known to be valid.
+// The variable must not change until all indices are known to be valid.
 TEST(ScatterNd, ChangesNothingIfTheRunStopsWhileIndicesAreChecked) {
-  RunStop stop(nullptr, nullptr, RunStop::Clock::time_point());
+  StopToken stop(nullptr, nullptr, StopToken::Clock::time_point());
   EXPECT_THAT(OpTester("ResourceScatterNdAdd")
                   .Input<float>({1, 2})
                   .Input<int32_t>({1}, {1, 1})

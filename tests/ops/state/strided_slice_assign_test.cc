@@ -30,14 +30,14 @@ TEST(StridedSliceAssign, ReplacesSlices) {
     EXPECT_THAT(
         Assign(op, x, {0, 2}, {2, 0}, {1, -1}, AsTensor<float>({7, 8, 9, 6}, {2, 2})).RunOne(),
         TensorEq(AsTensor<float>({0, 8, 7, 3, 6, 9}, {2, 3})));
-    // Broadcast.
+    // The value is broadcast to the slice.
     EXPECT_THAT(Assign(op, x, {0, 0}, {2, 3}, {1, 2}, AsScalar<float>(9)).RunOne(),
                 TensorEq(AsTensor<float>({9, 1, 9, 9, 4, 9}, {2, 3})));
     EXPECT_THAT(Assign(op, x, {1, 0}, {2, 3}, {1, 1}, AsTensor<float>({7, 8, 9}))
                     .Attr("shrink_axis_mask", 1)
                     .RunOne(),
                 TensorEq(AsTensor<float>({0, 1, 2, 7, 8, 9}, {2, 3})));
-    // Nothing.
+    // An empty slice.
     EXPECT_THAT(Assign(op, x, {1}, {1}, {1}, Tensor(DT_FLOAT, {0, 3})).RunOne(), TensorEq(x));
     EXPECT_THAT(Assign(op, AsScalar<float>(3), {}, {}, {}, AsScalar<float>(4)).RunOne(),
                 TensorEq(AsScalar<float>(4)));

@@ -1,4 +1,4 @@
-// Optimizers against float64 references, over 100 steps.
+// Compares optimizers with float64 references over 100 steps.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -28,7 +28,7 @@ struct Case {
   int variables;
   // The scalars, in the order of the inputs.
   Values scalars;
-  // The attribute that is not the default, or "".
+  // The attribute that does not have its default, or "".
   std::string attr;
   bool attr_value = false;
   // Updates the variables v by the gradient g, in step number `step` (from 1).
@@ -237,14 +237,14 @@ double ElementOf(const Tensor& tensor, int64_t i) {
   return value;
 }
 
-// The scalars of a step, in order.
+// Returns the scalars of a step, in the order of the inputs.
 Values ScalarsOf(const Case& c, int step) {
   if (c.name == "Adam" || c.name == "AdamWithAmsgrad") return AdamScalars(step);
   if (c.name == "AdaMax") return {std::pow(0.9, step), 0.05, 0.9, 0.99, 1e-3};
   return c.scalars;
 }
 
-// Adds the inputs of a step to a tester of the op, whose definition states their order. Scalars are
+// Returns a tester with the inputs of a step, in the order of the op's definition. Scalars are
 // rounded to `precision`.
 OpTester MakeTester(const std::string& op, const Case& c, int step,
                     const std::vector<Tensor>& variables, const Tensor& grad, const Tensor* indices,
@@ -278,7 +278,7 @@ INSTANTIATE_TEST_SUITE_P(All, OptimizerTest, ::testing::ValuesIn(Cases()), [](co
   return info.param.name + std::to_string(info.index);
 });
 
-// The start of the variables: the slots are positive.
+// Returns the initial values of the variables. Slots are positive.
 std::vector<Values> Start(const Case& c, int64_t size) {
   std::vector<Values> start(c.variables, Values(size));
   for (int k = 0; k < c.variables; ++k) {
@@ -290,7 +290,7 @@ std::vector<Values> Start(const Case& c, int64_t size) {
 }
 double Gradient(int step, int64_t i) { return std::sin(1.3 * step + 0.7 * static_cast<double>(i)); }
 
-TEST_P(OptimizerTest, DenseOver100Steps) {
+TEST_P(OptimizerTest, DenseUpdatesAgreeOver100Steps) {
   const Case& c = GetParam();
   constexpr int64_t kSize = 37;
   for (const bool resource : {false, true}) {
@@ -312,7 +312,7 @@ TEST_P(OptimizerTest, DenseOver100Steps) {
         }
         OpTester tester =
             MakeTester(op, c, step, variables, AsType(dtype, gradients, {kSize}), nullptr);
-        // Once with all checks.
+        // Makes all checks in the first step.
         const auto outputs = step == 1 ? tester.Run() : tester.RunOnThreads(1);
         GRADFLOW_ASSERT_OK(outputs);
         variables = *outputs;
@@ -330,7 +330,7 @@ TEST_P(OptimizerTest, DenseOver100Steps) {
   }
 }
 
-TEST_P(OptimizerTest, SparseOver100Steps) {
+TEST_P(OptimizerTest, SparseUpdatesAgreeOver100Steps) {
   const Case& c = GetParam();
   if (!c.has_sparse) return;
   constexpr int64_t kRows = 5;
@@ -428,7 +428,7 @@ TEST_P(OptimizerTest, HasTheSameBitsEverywhere) {
       MakeTester("ResourceSparseApply" + c.name, c, 3, variables, grad, &indices).RunEverywhere());
 }
 
-TEST_P(OptimizerTest, NothingAndScalars) {
+TEST_P(OptimizerTest, TakesEmptyTensorsAndScalars) {
   const Case& c = GetParam();
   const std::string op = "ResourceApply" + c.name;
   for (const TensorShape& shape : {TensorShape({0, 3}), TensorShape()}) {
@@ -502,7 +502,7 @@ TEST(Optimizers, ScalarsAreChecked) {
   }
 }
 
-TEST(Optimizers, OfComplexNumbers) {
+TEST(Optimizers, RunsForComplexNumbers) {
   using C = complex64;
   const Tensor var = AsTensor<C>({C(1, 2), C(3, -1)});
   const Tensor grad = AsTensor<C>({C(0.5f, 1), C(-2, 0)});

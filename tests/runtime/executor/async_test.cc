@@ -1,4 +1,4 @@
-// Kernels that end later, and functions that kernels call.
+// Tests of asynchronous kernels, and of kernels that call functions.
 #include <tbb/global_control.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 #include "gradflow/proto/step_stats.pb.h"
 #include "gradflow/runtime/executor/executor.h"
 #include "gradflow/runtime/memory/pool_allocator.h"
-#include "gradflow/runtime/trace/run_trace.h"
+#include "gradflow/runtime/trace/trace_recorder.h"
 #include "gradflow/testing/status_matchers.h"
 #include "tests/runtime/toy_ops.h"
 
@@ -36,14 +36,14 @@ using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 using Held = std::vector<std::function<bool()>>;
 
 // Long enough for the first nodes to start on a busy machine.
 constexpr std::chrono::milliseconds kTimeout(100);
 
-// A graph of toy ops, functions that its nodes call, and what it takes to run it. The parameter is
-// the number of threads.
+// Runs graphs of toy ops whose nodes may call functions. The parameter is the number of threads.
 class AsyncTest : public ::testing::TestWithParam<int> {
  protected:
   AsyncTest() : control_(tbb::global_control::max_allowed_parallelism, 8) {
@@ -60,16 +60,16 @@ class AsyncTest : public ::testing::TestWithParam<int> {
     EXPECT_THAT(plan, IsOk());
     return plan.ok() ? *plan : nullptr;
   }
-  // Makes what `fetch` is for x a function.
+  // Adds a function that maps x to `fetch`.
   void AddFunction(const std::string& name, const std::string& fetch) {
     functions_->Add(name, MakePlan({{"x"}, {fetch}, {}}));
   }
   absl::Status Run(const std::vector<std::string>& fetches, const RunLimits& limits = {},
-                   RunTrace* trace = nullptr) {
+                   TraceRecorder* trace = nullptr) {
     return Run(MakePlan({{"x"}, fetches, {}}), limits, trace);
   }
   absl::Status Run(const std::shared_ptr<const Plan>& plan, const RunLimits& limits = {},
-                   RunTrace* trace = nullptr) {
+                   TraceRecorder* trace = nullptr) {
     const Tensor x = Int(x_);
     return executor_->Run(plan, {&x}, limits, &outputs_, trace, functions_);
   }
@@ -144,8 +144,8 @@ TEST_P(AsyncTest, FailsWhenTheKernelDropsItsCallback) {
   other.join();
 }
 
-// The kernel's tensors live on, and nothing else is touched, also when the executor is gone.
-TEST_P(AsyncTest, ANodeMayEndLongAfterItsRunsDeadline) {
+// The kernel may use its own tensors after the run has ended, even if the executor is gone.
+TEST_P(AsyncTest, ANodeMayEndLongAfterTheDeadlineOfItsRun) {
   Add("neg", "Neg", {"x"}, {{"T", DT_INT64}});
   Add("held", "Hold", {"neg"});
   Add("after", "Neg", {"held"}, {{"T", DT_INT64}});
@@ -156,7 +156,7 @@ TEST_P(AsyncTest, ANodeMayEndLongAfterItsRunsDeadline) {
                        "node 'held' (Hold): stopped, since the run's timeout of 100 ms is over"));
   ASSERT_EQ(ToyHeld::Get().size(), 1);
   EXPECT_GT(pool_->GetStats().bytes_in_use, 0);
-  // The next run is none the worse for it.
+  // The next run is not affected.
   limits = RunLimits();
   std::thread other([] {
     EXPECT_TRUE(ToyHeld::Get().WaitFor(2));
@@ -167,7 +167,7 @@ TEST_P(AsyncTest, ANodeMayEndLongAfterItsRunsDeadline) {
   EXPECT_EQ(Fetched(), 5);
 }
 
-// Runs may reuse the memory of an earlier run, which left other nodes in flight.
+// A run may reuse the memory of an earlier run that left other nodes in flight.
 TEST_P(AsyncTest, NamesANodeThatIsInFlight) {
   Add("taken", "Placeholder", {}, {{"dtype", DT_BOOL}});
   Add("branch", "Branch", {"x", "taken"});
@@ -177,7 +177,7 @@ TEST_P(AsyncTest, NamesANodeThatIsInFlight) {
   for (const bool taken : {true, false}) {
     const Tensor x = Int(x_);
     const Tensor fed(taken);
-    // A slow machine may not start the nodes in a short time.
+    // A slow machine may need more time to start the nodes.
     absl::Status status;
     int timeout = 25;
     do {
@@ -226,15 +226,16 @@ TEST_P(AsyncTest, IsCancelledWhileItWaits) {
                                                               "' (Hold): stopped, since the run "
                                                               "was cancelled")));
     other.join();
-    // The kernel that asked to be told has given up by itself.
+    // A kernel that registered for the stop ends by itself.
     const Held held = ToyHeld::Get().TakeAll();
     ASSERT_EQ(held.size(), 1);
     EXPECT_EQ(held[0](), !stops);
   }
 }
 
-// A callback that holds the node's `done` would keep the run, which has the callback.
-TEST_P(AsyncTest, DropsCallbacksOfStopsThatDidNotCome) {
+// The run holds the callback, and the callback holds the node's `done`, which would keep the run
+// alive.
+TEST_P(AsyncTest, DropsStopCallbacksOfARunThatIsNotStopped) {
   Add("held", "Hold", {"x"}, {{"stops", true}});
   std::thread other([] {
     EXPECT_TRUE(ToyHeld::Get().WaitFor(1));
@@ -249,7 +250,7 @@ TEST_P(AsyncTest, DropsCallbacksOfStopsThatDidNotCome) {
   EXPECT_TRUE(pool.expired());
 }
 
-TEST_P(AsyncTest, IsNotWaitedForAfterAnError) {
+TEST_P(AsyncTest, DoesNotWaitForHeldNodesAfterAnError) {
   Add("held", "Hold", {"x"});
   Add("bad", "Fail", {"x"});
   EXPECT_THAT(Run({"held", "bad"}),
@@ -270,7 +271,7 @@ TEST_P(AsyncTest, CallsFunctions) {
   EXPECT_EQ(Fetched(2), -10);
 }
 
-// Also by a kernel that outlives the run.
+// Calls are refused even if the kernel outlives the run.
 TEST_P(AsyncTest, RefusesCallsAfterTheEndOfTheRun) {
   Add("neg", "Neg", {"x"}, {{"T", DT_INT64}});
   AddFunction("negate", "neg");
@@ -293,7 +294,7 @@ class CallAtTheEnd {
   CallAtTheEnd& operator=(const CallAtTheEnd&) = delete;
   ~CallAtTheEnd() { Call(nullptr); }
 
-  // Calls it with a callback that owns `owned`.
+  // Calls the function with a callback that owns `owned`.
   void Call(std::shared_ptr<CallAtTheEnd> owned) {
     FunctionRunner* const functions = ctx_.run().functions;
     const auto function = functions->Find(function_);
@@ -308,13 +309,13 @@ class CallAtTheEnd {
  private:
   const std::string function_;
   KernelContext& ctx_;
-  // Keeps the context.
+  // Keeps the context alive.
   const AsyncDone done_;
   std::vector<absl::Status>* const statuses_;
 };
 
-// A run that ends drops the callbacks of its stop after its queue has closed, and before it refuses
-// calls. What such a callback owns may call a function, with a callback that owns another call.
+// When a run ends, it closes its queue, then drops its stop callbacks, and then refuses calls.
+// Dropping such a callback may call a function, and the callback of that call may own another call.
 TEST_P(AsyncTest, RefusesCallsOfARunThatCloses) {
   Add("neg", "Neg", {"x"}, {{"T", DT_INT64}});
   AddFunction("negate", "neg");
@@ -325,8 +326,8 @@ TEST_P(AsyncTest, RefusesCallsOfARunThatCloses) {
   std::promise<void> dropped;
   std::thread other;
   ToyHooks().compute_async = [&](KernelContext& ctx, const AsyncDone& done) {
-    RunStop* const stop = ctx.run().stop;
-    // While a thread is in the first callback, no other thread calls the second.
+    StopToken* const stop = ctx.run().stop;
+    // While one thread runs the first callback, no other thread calls the second.
     stop->AddCallback([&] {
       started.set_value();
       dropped.get_future().wait();
@@ -351,13 +352,13 @@ TEST_P(AsyncTest, RefusesCallsOfARunThatCloses) {
   EXPECT_THAT(Run({"hooked"}, limits), StatusIs(StatusCode::kCancelled));
   other.join();
   ToyHooks() = {};
-  // The last call is that of the callback of the first.
+  // The inner call comes last, when the callback of the outer call is destroyed.
   EXPECT_THAT(statuses, ElementsAre(StatusIs(StatusCode::kCancelled, "the run is over"),
                                     StatusIs(StatusCode::kCancelled, "the run is over"),
                                     StatusIs(StatusCode::kCancelled, "the run is over")));
 }
 
-// The callback of a refused call may call again, and own what does.
+// The callback of a refused call may call again, and may own an object that calls again.
 TEST_P(AsyncTest, RefusesCallsAtTheMemoryLimit) {
   pool_ = std::make_shared<PoolAllocator>(0, 1000);
   executor_ = std::make_unique<Executor>(GetParam(), pool_);
@@ -382,8 +383,8 @@ TEST_P(AsyncTest, RefusesCallsAtTheMemoryLimit) {
   EXPECT_EQ(pool_->GetStats().bytes_in_use, 0);
 }
 
-// A kernel on a thread of its own, whose callback drops the last reference to the run. Sanitizers
-// see what the call touches afterwards.
+// A kernel calls a function on another thread, and the callback drops the last reference to the
+// run. Sanitizers see if the call uses the run afterwards.
 TEST_P(AsyncTest, ARefusedCallMayDropItsRun) {
   pool_ = std::make_shared<PoolAllocator>(0, 1000);
   executor_ = std::make_unique<Executor>(GetParam(), pool_);
@@ -459,11 +460,11 @@ TEST_P(AsyncTest, ErrorsNameTheOutermostFourCalls) {
 }
 
 TEST_P(AsyncTest, ErrorsOfDeepCallsAreShort) {
-  // Below 0, it never ends by itself.
+  // A negative number never ends the recursion.
   Add("deeper", "Recurse", {"x"}, {{"f", "down"}});
   AddFunction("down", "deeper");
   x_ = -1;
-  // A slow machine makes few calls in a short time.
+  // A slow machine may need more time for the calls.
   absl::Status status;
   for (int timeout = 20; timeout < 20000 && !absl::StrContains(status.message(), " more calls) ");
        timeout *= 4) {
@@ -501,9 +502,12 @@ TEST_P(AsyncTest, LimitsHoldWithinFunctions) {
       while (ToyCounter(0) == 0) std::this_thread::yield();
       cancelled.Raise();
     });
+    // The loop or the waiting run sees the cancellation first. The waiting run names the call,
+    // since that is the asynchronous node in flight.
     EXPECT_THAT(Run({"calls_" + loop}, limits),
                 StatusIs(StatusCode::kCancelled,
-                         AllOf(HasSubstr("(Call): node 'loop"), HasSubstr("was cancelled"))));
+                         AllOf(StartsWith(absl::StrCat("node 'calls_", loop, "' (Call): ")),
+                               HasSubstr("was cancelled"))));
     other.join();
   }
 }
@@ -513,7 +517,7 @@ TEST_P(AsyncTest, TracesNodesOfFunctionsBehindTheirCallers) {
   AddFunction("negate", "neg");
   Add("called", "Call", {"x"}, {{"f", "negate"}});
   const auto plan = MakePlan({{"x"}, {"called"}, {}});
-  RunTrace trace(*plan);
+  TraceRecorder trace(*plan);
   GRADFLOW_ASSERT_OK(Run(plan, {}, &trace));
   StepStats stats;
   trace.WriteTo(&stats);
@@ -541,8 +545,8 @@ TEST_P(AsyncTest, FunctionsUseTheThreadsOfTheRun) {
   for (int i = 0; i < 3; ++i) EXPECT_LE(Fetched(i), GetParam());
 }
 
-// A chain of functions that each call the one before twice has any number of calls at once. They
-// take no tensors to speak of.
+// Each function calls the previous one twice, so the number of simultaneous calls grows
+// exponentially. Their tensors are small.
 TEST_P(AsyncTest, ChargesCallsOfFunctions) {
   pool_ = std::make_shared<PoolAllocator>(0, 1 << 20);
   executor_ = std::make_unique<Executor>(GetParam(), pool_);
@@ -565,7 +569,7 @@ TEST_P(AsyncTest, ChargesCallsOfFunctions) {
                        AllOf(HasSubstr("the function calls in progress, "),
                              HasSubstr(", exceed the session's memory limit"))));
   ToyHeld::Get().TakeAll();
-  // The charges have been returned.
+  // The memory of the calls has been returned.
   EXPECT_LT(pool_->GetStats().bytes_in_use, 1000);
   Add("again", "Neg", {"x"}, {{"T", DT_INT64}});
   GRADFLOW_EXPECT_OK(Run({"again"}));
@@ -592,7 +596,7 @@ TEST_P(AsyncTest, SkipsNodesOfABranchThatIsNotTaken) {
                "fetch 0 has no value: it is in a branch that was not taken"));
 }
 
-// Other readers may compute in place then.
+// Another reader may then compute in place.
 TEST_P(AsyncTest, NodesThatAreSkippedReleaseTheirInputs) {
   Add("flag", "Placeholder", {}, {{"dtype", DT_BOOL}});
   Add("branch", "Branch", {"x", "flag"});

@@ -11,7 +11,7 @@
 #include "gradflow/runtime/executor/executor.h"
 #include "gradflow/runtime/memory/pool_allocator.h"
 #include "gradflow/runtime/plan/plan.h"
-#include "gradflow/runtime/trace/run_trace.h"
+#include "gradflow/runtime/trace/trace_recorder.h"
 #include "gradflow/testing/status_matchers.h"
 #include "tests/runtime/toy_ops.h"
 
@@ -80,10 +80,10 @@ TEST_P(DevicesTest, NodesAllocateFromTheirDevice) {
   const auto plan = MakePlan({{"x"}, {"d"}, {}});
   const Tensor x = Floats({1.5f, -2.5f});
   std::vector<Tensor> outputs;
-  RunTrace trace(*plan);
+  TraceRecorder trace(*plan);
   GRADFLOW_ASSERT_OK(executor_.Run(plan, {&x}, {}, &outputs, &trace));
   EXPECT_EQ(outputs[0].flat<float>()(1), -2.5f);
-  // `b` and `d` do not write over a tensor of another device, `c` writes over that of `b`.
+  // `b` and `d` do not overwrite a tensor of another device. `c` overwrites the result of `b`.
   EXPECT_EQ(cpu_->allocated(), 2);
   EXPECT_EQ(npu_->allocated(), 1);
   EXPECT_EQ(cpu_->in_use(), 1);
@@ -144,7 +144,7 @@ TEST_P(DevicesTest, ConstantsAreNotFoldedOnOtherDevices) {
   EXPECT_EQ(outputs[0].scalar<int64_t>()(), -2);
   EXPECT_EQ(outputs[1].scalar<int64_t>()(), -2);
   int folded = 0;
-  for (const Plan::PlanNode& node : plan->nodes().first(plan->num_nodes())) {
+  for (const Plan::NodeItem& node : plan->nodes().first(plan->num_nodes())) {
     if (node.node->type_string() == "Neg" && node.inputs_begin == (&node + 1)->inputs_begin)
       ++folded;
   }

@@ -1,5 +1,5 @@
-// Tests of random graphs against a sequential evaluator without plans: values, errors and
-// cancellations, by the executor and by sessions with concurrent runs. The environment variables
+// Compares random graphs with a sequential evaluator that makes no plans: values, errors and
+// cancellations, in the executor and in sessions with concurrent runs. The environment variables
 // GRADFLOW_RANDOM_GRAPHS and GRADFLOW_RANDOM_SEED set the number of graphs and the first seed.
 #include <tbb/global_control.h>
 
@@ -36,7 +36,7 @@ struct RandomNode {
   // For each data input, the node and its output.
   std::vector<std::pair<int, int>> inputs;
   std::vector<int> control_inputs;
-  // The value of a Const.
+  // The value, if the node is a Const.
   int64_t value = 0;
 };
 
@@ -175,13 +175,13 @@ class RandomRun {
   const std::vector<Tensor>& fed_values() const { return fed_values_; }
   bool Runs(size_t node) const { return runs_[node]; }
 
-  // If `may_be_cancelled`, the caller may cancel the run at any time.
+  // Checks the result of a run. If `may_be_cancelled`, the caller may cancel the run at any time.
   void Check(const absl::Status& status, const std::vector<Tensor>& outputs,
              bool may_be_cancelled) const {
     const bool ends_early = !failures_.empty() || !cancels_.empty();
     if (absl::IsCancelled(status)) {
       EXPECT_TRUE(may_be_cancelled || !cancels_.empty()) << status;
-      // Without a plan, the error names no node.
+      // Errors that occur before a plan exists name no node.
       EXPECT_TRUE(absl::StartsWith(status.message(), "node 'n") ||
                   status.message() == "the run was cancelled")
           << status;
@@ -213,7 +213,7 @@ class RandomRun {
     return values_[output.first][output.second];
   }
 
-  // Computes the nodes that run, those that may fail first, and the values of all.
+  // Computes which nodes run, which nodes may fail first, and the values of all nodes.
   void Evaluate(bool cancels) {
     runs_.assign(nodes_.size(), false);
     for (const OutputOf& fetch : fetches_) {
@@ -281,8 +281,8 @@ class RandomRun {
   std::vector<int> cancels_;
 };
 
-// Expects that each Tick ran once for each run that needs it, or possibly not in failed runs. Each
-// run is paired with whether it was OK.
+// Expects that each Tick ran once for each run that needs it. Failed runs may skip it. `ok` states
+// for each run whether it succeeded.
 void CheckCounters(const RandomGraph& graph, const std::vector<const RandomRun*>& runs,
                    const std::vector<bool>& ok) {
   for (size_t i = 0; i < graph.nodes().size(); ++i) {
@@ -356,7 +356,7 @@ TEST(ExecutorRandom, AgreesWithASequentialEvaluator) {
 // One of several concurrent runs of a session.
 struct SessionRun {
   const RandomRun* run;
-  // True if another thread cancels it at some time.
+  // True if another thread cancels the run.
   bool is_cancelled;
   CancellationToken token;
   absl::Status status;
@@ -373,8 +373,8 @@ void RunIn(Session* session, SessionRun* run) {
       session->Run({}, feeds, names.fetches, names.targets, &run->outputs, nullptr, run->token);
 }
 
-// Several threads, each with a few sequential runs of one session, with equal or different feeds
-// and fetches. Some are cancelled by the next thread.
+// Several threads each run one session a few times, with equal or different feeds and fetches. Each
+// thread also cancels some of the runs of the next thread.
 TEST(SessionRandom, AgreesWithASequentialEvaluatorWhenRunsOverlap) {
   constexpr int kRounds = 3;
   const uint64_t graphs = FromEnvironment("GRADFLOW_RANDOM_GRAPHS", 2000) / 2;

@@ -36,7 +36,7 @@ using ::testing::SizeIs;
 // Runs graphs of toy ops. The parameter is the number of threads.
 class ExecutorTest : public ::testing::TestWithParam<int> {
  protected:
-  // Possibly more threads than processors, for contention.
+  // Allows more threads than processors, for contention.
   ExecutorTest() : control_(tbb::global_control::max_allowed_parallelism, 8) {}
 
   void Add(const std::string& name, const std::string& op, const std::vector<std::string>& inputs,
@@ -107,8 +107,8 @@ TEST_P(ExecutorTest, PassesOnEachOutput) {
   EXPECT_TRUE(outputs[3].SharesBufferWith(outputs[0]));
 }
 
-// A type may be that of no input and no output.
-TEST_P(ExecutorTest, RunsTheKernelsOfTypesThatNothingShows) {
+// A type attribute need not be the type of an input or output.
+TEST_P(ExecutorTest, SelectsKernelsByTypesThatAreNotInputTypes) {
   AddPlaceholder("x");
   Add("same", "ByType", {"x"}, {{"S", DT_INT64}});
   Add("negative", "ByType", {"x"}, {{"S", DT_FLOAT}});
@@ -160,7 +160,7 @@ TEST_P(ExecutorTest, WritesInPlaceOnlyUnsharedTensors) {
   AddPlaceholder("x", DT_FLOAT);
   Add("first", "Reuse", {"x"});       // The caller has x.
   Add("second", "Reuse", {"first"});  // May write over first.
-  Add("third", "Reuse", {"second"});  // second is fetched, too.
+  Add("third", "Reuse", {"second"});  // second is also fetched.
   Add("twice", "Add", {"third", "third"}, {{"T", DT_FLOAT}});
   std::vector<Tensor> outputs;
   const Tensor x = Floats({1, 2, 3});
@@ -298,7 +298,7 @@ TEST_P(ExecutorTest, StartsNoMoreNodesAfterAFailure) {
   constexpr int kNodes = 1000;
   AddPlaceholder("x");
   Add("fail", "Fail", {"x"});
-  // The longest path begins there, so it is among the first to run.
+  // The longest path begins at "fail", so "fail" is among the first nodes to run.
   AddInt("Neg", "next", {"fail"});
   AddInt("Neg", "last", {"next"});
   PlanNames names{{"x"}, {"last"}, {}};
@@ -332,12 +332,12 @@ TEST_P(ExecutorTest, DropsTensorsThatManyReadAtOnce) {
   }
 }
 
-// Timeouts of a year and more are none.
+// A timeout of a year or more means no deadline, and so does a timeout that is not positive.
 TEST(RunLimitsTest, HaveADeadlineOfLessThanAYear) {
   const auto has_deadline = [](std::chrono::milliseconds timeout) {
     RunLimits limits;
     limits.SetTimeout(timeout);
-    return limits.deadline != RunStop::Clock::time_point::max();
+    return limits.deadline != StopToken::Clock::time_point::max();
   };
   const std::chrono::milliseconds step(1);
   const std::chrono::milliseconds year = std::chrono::hours(24 * 365);
@@ -382,7 +382,7 @@ TEST_P(ExecutorTest, RunsIndependentNodesAndLoopsOnAllItsThreads) {
   EXPECT_LE(threads, GetParam());
 }
 
-TEST_P(ExecutorTest, MeasuresWhatNodesCostInItsFirstRuns) {
+TEST_P(ExecutorTest, MeasuresNodeCostsInItsFirstRuns) {
   AddPlaceholder("x");
   AddInt("Neg", "a", {"x"});
   AddInt("Add", "b", {"x", "x"});
@@ -399,7 +399,7 @@ TEST_P(ExecutorTest, MeasuresWhatNodesCostInItsFirstRuns) {
     GRADFLOW_ASSERT_OK(Run(plan, {Int(1)}, nullptr));
     EXPECT_FALSE(Run(failing, {Int(1)}, nullptr).ok());
   }
-  // With one thread, that thread runs all nodes.
+  // A plan is not measured if one thread runs all nodes.
   EXPECT_EQ(has_measured(*plan, first), GetParam() > 1);
   EXPECT_FALSE(has_measured(*failing, failing_first));
   std::vector<Tensor> outputs;
@@ -447,7 +447,8 @@ TEST_P(ExecutorTest, LimitsLoopsWhereMoreNodesMayRun) {
 }
 
 TEST_P(ExecutorTest, LetsNoNodeWaitForAThreadThatMayRunIt) {
-  // Two nodes become ready when one ends: the thread that does not run `wait` is idle until then.
+  // Two nodes become ready when `wait` ends. The thread that does not run `wait` is idle until
+  // then.
   AddPlaceholder("x");
   Add("tick", "Tick", {"x"}, {{"counter", 1}});
   Add("wait", "WaitForCounter", {"x"}, {{"counter", 1}, {"value", 1}});
@@ -529,7 +530,7 @@ TEST_P(ExecutorTest, RunsWithinTasksOfTheCaller) {
   EXPECT_EQ(correct, 200);
 }
 
-// A helper may run all nodes that are left. Its loops need the thread that called Run.
+// A helper may run all remaining nodes. Its loops need the thread that called Run.
 TEST_P(ExecutorTest, ThreadThatWaitsForAHelperRunsBlocksOfItsLoops) {
   if (GetParam() == 1) return;
   Add("a", "MeetInLoop", {}, {{"n", GetParam()}});

@@ -12,12 +12,12 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "gradflow/core/run_stop.h"
+#include "gradflow/core/stop_token.h"
 
 namespace gradflow {
 namespace {
 
-// A number that one thread raises and another waits for.
+// A number that one thread increases and another thread waits for.
 class Counter {
  public:
   void Set(int value) {
@@ -50,7 +50,7 @@ class CountedLatch final : public ReadyQueue::Arena::Latch {
     open_.WaitFor(1);
     if (opened_) std::exchange(opened_, nullptr)();
   }
-  // The number of times that it has been closed.
+  // The number of calls of Close().
   Counter& closes() { return closes_; }
   // Sets what the first Wait() does before it returns.
   void set_opened(std::function<void()> opened) { opened_ = std::move(opened); }
@@ -62,8 +62,8 @@ class CountedLatch final : public ReadyQueue::Arena::Latch {
   std::function<void()> opened_;
 };
 
-// Keeps the helpers that the queue asks for, until the test lets them run. Without memory, there
-// is no latch.
+// Stores the helpers that the queue requests, until the test runs them. Without `has_memory`, the
+// caller has no latch.
 class ListedHelpers : public ReadyQueue::Arena {
  public:
   explicit ListedHelpers(bool has_memory) : has_memory_(has_memory) {}
@@ -86,8 +86,8 @@ class ListedHelpers : public ReadyQueue::Arena {
 class ReadyQueueTest : public ::testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(HasMemoryForLatches, ReadyQueueTest, ::testing::Bool());
 
-// A waiting thread takes one piece of work. The pieces that are added before it has woken need
-// helpers of their own.
+// A waiting thread takes one piece of work. Work that is added before the thread wakes needs
+// further helpers.
 TEST_P(ReadyQueueTest, SpawnsAHelperForWorkThatTheWokenThreadDoesNotTake) {
   constexpr int kNodes = 100000;
   std::vector<int32_t> links(kNodes, kNoNode);
@@ -101,9 +101,9 @@ TEST_P(ReadyQueueTest, SpawnsAHelperForWorkThatTheWokenThreadDoesNotTake) {
   ReadyQueue* queue = nullptr;
   const auto help = [&] {
     helpers_at_work.Set(1);
-    // A round is a node that finds the other thread waiting, so that no helper is asked for, and
-    // a second node at once. A thread that waits at a latch may be within a block, so that each
-    // node asks for a helper.
+    // A round pushes a node while the other thread waits, so that no helper is requested, and then
+    // pushes a second node. With a latch, every node requests a helper, because a thread that waits
+    // at a latch may be in the middle of a block.
     for (int node = 1; node < kNodes - 1 && rounds < 50; ++node) {
       taken.WaitFor(node);
       size_t before = helpers.size();
@@ -130,7 +130,7 @@ TEST_P(ReadyQueueTest, SpawnsAHelperForWorkThatTheWokenThreadDoesNotTake) {
   ASSERT_EQ(helpers.size(), 1);
   std::thread helper([&] { helpers.Run(0); });
   helpers_at_work.WaitFor(1);
-  RunStop stop;
+  StopToken stop;
   ReadyQueue::Work work;
   int nodes = 0;
   ended.Set(1);
@@ -140,13 +140,14 @@ TEST_P(ReadyQueueTest, SpawnsAHelperForWorkThatTheWokenThreadDoesNotTake) {
   }
   helper.join();
   EXPECT_FALSE(queue->Close());
-  // Those that arrive after the end leave at once.
+  // Helpers that arrive after the end return at once.
   for (size_t i = 1; i < helpers.size(); ++i) helpers.Run(i);
   EXPECT_GT(rounds, 0);
 }
 
-// A thread that waits at a latch is woken for a piece of work, for which a helper is spawned, too.
-TEST(ReadyQueue, AdmitsNoHelperWhenAsManyThreadsAsAllowedAreAtWork) {
+// A thread that waits at a latch is woken for a piece of work, and a helper is spawned for the same
+// work.
+TEST(ReadyQueue, AdmitsNoHelperWhenAllAllowedThreadsAreAtWork) {
   std::vector<int32_t> links(4, kNoNode);
   ReadyQueue::Source source(links.data());
   ListedHelpers helpers(/*has_memory=*/true);
@@ -174,7 +175,7 @@ TEST(ReadyQueue, AdmitsNoHelperWhenAsManyThreadsAsAllowedAreAtWork) {
   queue->Push(&source, 0);
   queue->Push(&source, 1);
   ASSERT_EQ(helpers.size(), 1);
-  RunStop stop;
+  StopToken stop;
   ReadyQueue::Work work;
   ASSERT_TRUE(queue->Take(&work));
   std::thread helper([&] { helpers.Run(0); });
@@ -190,8 +191,8 @@ TEST(ReadyQueue, AdmitsNoHelperWhenAsManyThreadsAsAllowedAreAtWork) {
   EXPECT_FALSE(queue->Close());
 }
 
-// A helper may begin before the woken thread does.
-TEST(ReadyQueue, WokenThreadWaitsAgainWhenAsManyThreadsAsAllowedAreAtWork) {
+// A helper may begin before the woken thread continues.
+TEST(ReadyQueue, WokenThreadWaitsAgainWhenAllAllowedThreadsAreAtWork) {
   std::vector<int32_t> links(4, kNoNode);
   ReadyQueue::Source source(links.data());
   ListedHelpers helpers(/*has_memory=*/true);
@@ -223,7 +224,7 @@ TEST(ReadyQueue, WokenThreadWaitsAgainWhenAsManyThreadsAsAllowedAreAtWork) {
   queue = &made;
   queue->Push(&source, 0);
   queue->Push(&source, 1);
-  RunStop stop;
+  StopToken stop;
   ReadyQueue::Work work;
   ASSERT_TRUE(queue->Take(&work));
   std::thread first([&] { helpers.Run(0); });

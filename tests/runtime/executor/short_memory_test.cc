@@ -1,4 +1,5 @@
-// Tests of runs and imports that are out of memory at some point. Replaces operator new.
+// Tests of runs and imports that run out of memory at some point. This program replaces operator
+// new.
 #include <dlfcn.h>
 #include <tbb/task_group.h>
 
@@ -20,10 +21,10 @@
 
 namespace {
 
-// The number of future calls of operator new that succeed.
+// The number of future calls of operator new that succeed; INT_MAX for no limit.
 std::atomic<int> calls_left{INT_MAX};
 
-// The maximum number of bytes of such a call.
+// Calls of operator new for more bytes than this fail.
 std::atomic<size_t> largest_call{SIZE_MAX};
 
 bool TakeCall(size_t size) {
@@ -34,13 +35,13 @@ bool TakeCall(size_t size) {
   return left > 0;
 }
 
-// The number of oneTBB's task allocations, out of 10, that succeed.
+// The number of oneTBB's task allocations that succeed, out of 10.
 std::atomic<int> tasks_of_ten{10};
 std::atomic<int> refused_tasks{0};
 
 }  // namespace
 
-// The function that oneTBB's headers call to allocate a task. Preempts the library's function.
+// Replaces the function that oneTBB's headers call to allocate a task.
 void* tbb::detail::r1::allocate(tbb::detail::d1::small_object_pool*& pool, std::size_t bytes) {
   static std::atomic<int> calls{0};
   if (calls.fetch_add(1) % 10 >= tasks_of_ten) {
@@ -53,7 +54,7 @@ void* tbb::detail::r1::allocate(tbb::detail::d1::small_object_pool*& pool, std::
   return allocate(pool, bytes);
 }
 
-// Not inlined, to avoid a warning about mismatched free.
+// Without inlining, gcc does not warn about a mismatched free.
 [[gnu::noinline]] void* operator new(size_t size) {
   void* const memory = TakeCall(size) ? std::malloc(size == 0 ? 1 : size) : nullptr;
   if (memory == nullptr) throw std::bad_alloc();
@@ -75,7 +76,7 @@ using ::gradflow::testing::ToyRegistry;
 
 class ShortMemoryTest : public ::testing::TestWithParam<int> {
  protected:
-  // Returns the status of a run in which only `calls` calls of operator new succeed.
+  // Returns the status of a run whose calls of operator new fail after the first `calls`.
   absl::Status Run(const std::shared_ptr<const Plan>& plan, const std::vector<const Tensor*>& feeds,
                    int calls, const RunLimits& limits = {},
                    const std::shared_ptr<const FunctionTable>& functions = nullptr) {
@@ -94,8 +95,8 @@ class ShortMemoryTest : public ::testing::TestWithParam<int> {
 
 INSTANTIATE_TEST_SUITE_P(Threads, ShortMemoryTest, ::testing::Values(1, 3));
 
-// A graph whose nodes, tensors and errors allocate: shapes of many dimensions and texts are on the
-// heap.
+// A graph whose nodes, tensors and errors allocate. Shapes of many dimensions and long texts are on
+// the heap.
 TEST_P(ShortMemoryTest, EndsRunsWithAnErrorAndKeepsNoTensor) {
   const std::string a_long_name(200, 'n');
   GRADFLOW_ASSERT_OK(AddToy(&graph_, "x", "Placeholder", {}, {{"dtype", DT_FLOAT}}));
@@ -223,7 +224,7 @@ TEST(ShortMemoryGraph, AddsAllNodesOrNone) {
   *def.add_node() =
       ToyNode("sum", "AddN", std::vector<std::string>(kInputs, "x"), {{"N", kInputs}});
   *def.add_node() = ToyNode("z", "Neg", {"sum"}, {{"T", DT_INT64}});
-  // Too little for the types of the inputs, or for the inputs.
+  // Too few bytes for the input types, and then for the inputs.
   for (const size_t bytes : {100'000, 1'000'000}) {
     GraphDef imported = def;
     NodeDef added = def.node(1);

@@ -52,7 +52,7 @@ TEST(PoolAllocator, ReturnsAlignedBlocksOfEverySizeWithLittleWaste) {
   }
 }
 
-// What the system refuses is not in use, and later tensors have the whole limit.
+// A block that the system refuses is not counted as used. Later tensors have the whole limit.
 TEST(PoolAllocator, AFailedAllocationIsNotInUse) {
   PoolAllocator pool(/*max_cached_bytes=*/0, /*max_bytes_in_use=*/size_t{1} << 62);
   constexpr size_t kTooMuch = size_t{1} << 46;
@@ -90,7 +90,7 @@ TEST(PoolAllocator, KeepsTheSizesInUseInTheCachesOfThreads) {
   // Blocks evicted from this thread's cache are returned to the system at once.
   PoolAllocator pool(0);
   const auto allocations = [&] { return pool.GetStats().system_allocations; };
-  // Fills the cache with a size that is not requested again.
+  // Fills the cache with blocks of a size that is not requested again.
   std::vector<void*> blocks;
   for (int i = 0; i < 31; ++i) blocks.push_back(pool.Allocate(8 * kKiB + kHeader));
   for (void* block : blocks) pool.Deallocate(block, 8 * kKiB + kHeader);
@@ -148,7 +148,7 @@ TEST(PoolAllocator, KeepsBlocksApart) {
   EXPECT_EQ(pool.GetStats().bytes_in_use, 0);
 }
 
-TEST(PoolAllocator, RefusesSizesThatNoMachineHas) {
+TEST(PoolAllocator, RefusesSizesBeyondAnyMachine) {
   PoolAllocator pool;
   EXPECT_EQ(pool.Allocate((size_t{1} << 46) + 1), nullptr);
   EXPECT_EQ(pool.Allocate(SIZE_MAX), nullptr);
@@ -164,7 +164,7 @@ TEST(PoolAllocator, CachesNoMoreThanItsLimit) {
   for (int i = 0; i < 10; ++i) blocks.push_back(pool.Allocate(kBlock));
   for (void* block : blocks) pool.Deallocate(block, kBlock);
   EXPECT_EQ(pool.GetStats().bytes_cached, static_cast<int64_t>(4 * kBlock));
-  // Small blocks are charged, too, except those in thread caches.
+  // Small blocks also count, except blocks in thread caches.
   blocks.clear();
   for (int i = 0; i < 20000; ++i) blocks.push_back(pool.Allocate(kKiB));
   for (void* block : blocks) pool.Deallocate(block, kKiB);
@@ -176,7 +176,7 @@ TEST(PoolAllocator, FreesUnusedSizesFirst) {
   const auto use = [&](size_t bytes) { pool.Deallocate(pool.Allocate(bytes), bytes); };
   use(3 * kMiB);
   use(kMiB);
-  use(2 * kMiB);  // Over the limit: the 3 MiB go.
+  use(2 * kMiB);  // Over the limit: frees the 3 MiB block.
   const int64_t allocations = pool.GetStats().system_allocations;
   use(kMiB);
   use(2 * kMiB);
@@ -208,7 +208,7 @@ TEST(PoolAllocator, KeepsNothingOnceItHasStoppedCaching) {
   EXPECT_EQ(pool.GetStats().bytes_in_use, 0);
 }
 
-TEST(PoolAllocator, KnowsThePeak) {
+TEST(PoolAllocator, ReportsThePeak) {
   PoolAllocator pool;
   void* const a = pool.Allocate(2 * kMiB);
   void* const b = pool.Allocate(kMiB);
@@ -253,6 +253,21 @@ TEST(PoolAllocator, ReservesNoMoreThanTheMachineHas) {
   EXPECT_TRUE(pool.Reserve(PoolAllocator::DefaultLimit()));
   EXPECT_FALSE(pool.Reserve(4 * PoolAllocator::DefaultLimit()));
   pool.Release(PoolAllocator::DefaultLimit());
+}
+
+TEST(PoolAllocator, AllocatesNoMoreThanTheMachineHas) {
+  for (const size_t limit : {SIZE_MAX, 2 * PoolAllocator::MaxLimit()}) {
+    PoolAllocator pool(0, limit);
+    EXPECT_EQ(pool.Allocate(PoolAllocator::MaxLimit() + 1), nullptr);
+    // Reserved bytes take no memory.
+    ASSERT_TRUE(pool.Reserve(PoolAllocator::MaxLimit() - 10 * kMiB));
+    void* const block = pool.Allocate(5 * kMiB);
+    EXPECT_NE(block, nullptr);
+    EXPECT_EQ(pool.Allocate(6 * kMiB), nullptr);
+    pool.Deallocate(block, 5 * kMiB);
+    pool.Release(PoolAllocator::MaxLimit() - 10 * kMiB);
+  }
+  EXPECT_LT(PoolAllocator::MaxLimit(), 4 * PoolAllocator::DefaultLimit());
 }
 
 TEST(PoolAllocator, CountsTheCharactersOfStringsWhileTheyLive) {

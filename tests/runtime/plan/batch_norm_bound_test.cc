@@ -1,5 +1,5 @@
-// Tests of what fold_batch_norms guarantees (docs/security.md): results differ by rounding errors
-// of the sum alone, for constants and images of any magnitude.
+// Tests the bound that fold_batch_norms guarantees (docs/security.md): results differ only by
+// rounding errors of the sum, for constants and images of any magnitude.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,6 +14,7 @@
 #include "gradflow/graph/scope.h"
 #include "gradflow/ops/standard_ops.h"
 #include "gradflow/runtime/session/client_session.h"
+#include "gradflow/runtime/session/session.h"
 #include "gradflow/testing/status_matchers.h"
 #include "gradflow/testing/tensor_matchers.h"
 #include "gradflow/testing/tensors.h"
@@ -24,7 +25,7 @@ namespace {
 using ::gradflow::testing::AsTensor;
 using ::gradflow::testing::TensorEq;
 
-// Returns y for the image x, with and without fold_batch_norms.
+// y for one image, with and without fold_batch_norms.
 struct Results {
   Tensor plain;
   Tensor fast;
@@ -45,7 +46,7 @@ Results RunBoth(const Scope& scope, const Output& x, const Output& y, const Tens
 Tensor Image(const std::vector<float>& values) {
   return AsTensor<float>(values, {1, 1, 1, static_cast<int64_t>(values.size())});
 }
-Output Weights(const Scope& scope, const std::vector<float>& values) {
+Output Vector(const Scope& scope, const std::vector<float>& values) {
   return ops::Const(scope, AsTensor<float>(values, {1, 1, static_cast<int64_t>(values.size()), 1}));
 }
 Output Channel(const Scope& scope, float value) {
@@ -62,7 +63,7 @@ Output Norm(const Scope& scope, const Output& x, float scale, float offset, floa
 TEST(BatchNormBound, WeightsDoNotUnderflow) {
   const Scope scope = Scope::NewRootScope();
   const Output x = ops::Placeholder(scope, DT_FLOAT);
-  const Output conv = ops::Conv2D(scope, x, Weights(scope, {1e-30F}), {1, 1, 1, 1}, "VALID");
+  const Output conv = ops::Conv2D(scope, x, Vector(scope, {1e-30F}), {1, 1, 1, 1}, "VALID");
   const Output scaled = ops::Mul(scope, conv, Channel(scope, 1e-16F));
   const Output y = ops::Mul(scope, ops::Relu(scope, scaled), Channel(scope, 1e8F));
   const Results results = RunBoth(scope, x, y, Image({1e38F}));
@@ -73,7 +74,7 @@ TEST(BatchNormBound, WeightsDoNotUnderflow) {
 TEST(BatchNormBound, ImagesDoNotCancelWithBiases) {
   const Scope scope = Scope::NewRootScope();
   const Output x = ops::Placeholder(scope, DT_FLOAT);
-  const Output conv = ops::Conv2D(scope, x, Weights(scope, {1}), {1, 1, 1, 1}, "VALID");
+  const Output conv = ops::Conv2D(scope, x, Vector(scope, {1}), {1, 1, 1, 1}, "VALID");
   const Output y = Norm(scope, conv, 0.1F, 0, 1e8F, 1);
   const Results results = RunBoth(scope, x, y, Image({100000008}));
   EXPECT_NEAR(results.plain.flat<float>()(0), 0.8, 1e-3);
@@ -89,7 +90,7 @@ TEST(BatchNormBound, ImagesDoNotCancelWithBiases) {
 TEST(BatchNormBound, NoPartOverflowsOrUnderflows) {
   const Scope scope = Scope::NewRootScope();
   const Output x = ops::Placeholder(scope, DT_FLOAT);
-  const Output conv = ops::Conv2D(scope, x, Weights(scope, {1}), {1, 1, 1, 1}, "VALID");
+  const Output conv = ops::Conv2D(scope, x, Vector(scope, {1}), {1, 1, 1, 1}, "VALID");
   for (const float factor : {1e30F, 1e-30F}) {
     Output y = conv;
     for (const float by : {factor, factor, 1 / factor, 1 / factor}) {
@@ -100,7 +101,7 @@ TEST(BatchNormBound, NoPartOverflowsOrUnderflows) {
   }
 }
 
-// Chains of random constants of all magnitudes. The formula is evaluated in double.
+// Random chains of constants of all magnitudes. The reference is computed in double.
 TEST(BatchNormBound, HoldsForAllMagnitudes) {
   std::mt19937 random(1);
   const auto uniform = [&](double low, double high) {
@@ -129,9 +130,9 @@ TEST(BatchNormBound, HoldsForAllMagnitudes) {
       sum += std::abs(double{image.back()} * weights.back());
     }
     const double image_sum = sum;
-    Output y = ops::Conv2D(scope, x, Weights(scope, weights), {1, 1, 1, 1}, "VALID");
+    Output y = ops::Conv2D(scope, x, Vector(scope, weights), {1, 1, 1, 1}, "VALID");
     const int nodes = 1 + static_cast<int>(uniform(0, 4));
-    // The sum of magnitudes of all terms, and the largest on the way.
+    // The sum of the magnitudes of all terms, and the largest intermediate value of the sum.
     double largest = sum;
     const auto scale = [&](double by) {
       exact *= by;
@@ -169,14 +170,14 @@ TEST(BatchNormBound, HoldsForAllMagnitudes) {
         }
       }
     }
-    // The bound is stated for smaller images only.
+    // The bound is only stated for smaller images.
     if (image_sum > 0x1p80) continue;
     const Results results = RunBoth(scope, x, y, Image(image));
     const double plain = results.plain.flat<float>()(0);
     const double fast = results.fast.flat<float>()(0);
     if (results.plain.tensor_data() != results.fast.tensor_data()) ++folded;
-    // Intermediate results that overflow or underflow do so in both runs, since the nodes are then
-    // not folded.
+    // If an intermediate result overflows or underflows, the nodes are not folded and both runs
+    // agree.
     const double bound = (2 * taps + 8 * nodes + 8) * 0x1p-24 * sum + taps * 0x1p-100;
     EXPECT_TRUE(std::abs(fast - plain) <= bound || (std::isnan(fast) && std::isnan(plain)) ||
                 fast == plain)

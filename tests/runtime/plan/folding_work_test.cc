@@ -1,8 +1,8 @@
-// Tests that a plan depends neither on time nor on threads nor on other plans. With
-// fold_batch_norms, the constants that are known decide the bits of results.
+// Tests that a plan does not depend on time, threads or other plans. With fold_batch_norms, the set
+// of folded constants affects the bits of results.
 //
-// This program has its own clock_gettime(), which std::chrono calls, so that a kernel can seem to
-// take an hour.
+// This program defines its own clock_gettime(), which std::chrono calls. A kernel can therefore
+// seem to take an hour.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
@@ -36,7 +36,7 @@
 
 namespace {
 
-// The lead of the monotonic clock, in seconds.
+// Seconds that are added to the monotonic clock.
 std::atomic<int64_t> seconds_ahead{0};
 
 }  // namespace
@@ -56,10 +56,10 @@ using ::gradflow::testing::RandomTensor;
 using ::gradflow::testing::TensorEq;
 using ::gradflow::testing::ToyNode;
 
-// The hours that pass when a kernel of Work ends.
+// The hours that seem to pass in each kernel of Work.
 std::atomic<int64_t> hours_of_work{0};
 
-// Passes on its input after a number of blocks, each of the work of a block of a loop.
+// Returns its input after `blocks` blocks, each with the work of one block of a loop.
 class WorkKernel final : public OpKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) {
@@ -98,7 +98,8 @@ class FoldingWorkTest : public ::testing::Test {
     seconds_ahead = 0;
   }
 
-  // A convolution and a batch normalization, whose constants are results of Work.
+  // A convolution and a batch normalization. The constants of the normalization are results of
+  // Work.
   static GraphDef BatchNorm(int64_t blocks) {
     GraphDef graph;
     const auto add = [&](NodeDef node) { *graph.add_node() = std::move(node); };
@@ -122,7 +123,7 @@ class FoldingWorkTest : public ::testing::Test {
     return graph;
   }
 
-  // Runs the graph with fold_batch_norms, after runs of `before`. Returns y.
+  // Runs the graph with fold_batch_norms after running each node of `before`. Returns y.
   static Tensor Run(const GraphDef& graph, int threads, const std::vector<std::string>& before) {
     SessionOptions options;
     options.fold_batch_norms = true;
@@ -142,7 +143,7 @@ class FoldingWorkTest : public ::testing::Test {
   }
 };
 
-// A chain of nodes. The work of the first half is within the limit.
+// A chain of nodes. The limit is reached in the middle of the chain.
 TEST_F(FoldingWorkTest, PlansDoNotDependOnTime) {
   Graph graph(WorkRegistry());
   GRADFLOW_ASSERT_OK(
@@ -163,7 +164,7 @@ TEST_F(FoldingWorkTest, PlansDoNotDependOnTime) {
     return names;
   };
   const std::vector<std::string> expected = nodes();
-  // Some are folded, and not all.
+  // Some nodes are folded, but not all.
   EXPECT_LT(expected.size(), kNodes);
   EXPECT_GT(expected.size(), 2);
   for (const int64_t hours : {1, 24}) {
@@ -173,7 +174,7 @@ TEST_F(FoldingWorkTest, PlansDoNotDependOnTime) {
 }
 
 TEST_F(FoldingWorkTest, BitsDoNotDependOnTimeOrThreads) {
-  // Within the limit, and above it from the second on.
+  // The first graph is within the limit. The second one exceeds it at its second constant.
   std::vector<Tensor> results;
   for (const int64_t blocks : {10, 10000}) {
     const GraphDef graph = BatchNorm(blocks);
@@ -188,7 +189,7 @@ TEST_F(FoldingWorkTest, BitsDoNotDependOnTimeOrThreads) {
     }
     results.push_back(expected);
   }
-  // Folding does matter.
+  // Folding changes the bits.
   EXPECT_NE(results[0].tensor_data(), results[1].tensor_data());
 }
 

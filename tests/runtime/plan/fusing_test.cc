@@ -1,4 +1,4 @@
-// Tests of FuseSteps: which nodes become one, and that every bit stays.
+// Tests of FuseSteps: which nodes are fused, and that results keep every bit.
 #include <algorithm>
 #include <atomic>
 #include <functional>
@@ -59,7 +59,7 @@ Output Norm(const Scope& s, const Output& x, int channels, bool is_training = fa
 
 class FusingTest : public ::testing::Test {
  protected:
-  // Returns what the fused nodes of a plan stand for, such as "FusedConv2D(Conv2D, BiasAdd)".
+  // Returns the labels of the fused nodes of a plan, such as "FusedConv2D(Conv2D, BiasAdd)".
   std::vector<std::string> Fused(const std::vector<Output>& fetches) {
     PlanOptions options;
     options.eliminate_common_subexpressions = false;
@@ -120,7 +120,7 @@ const std::vector<ChainCase>& Chains() {
        "FusedConv2D(Conv2D, BiasAdd, Relu6)",
        {1, 7, 5, 3},
        [](const Scope& s, const Output& x) { return ops::Relu6(s, Bias(s, Conv(s, x, 3, 5), 5)); }},
-      // Small enough for no oneDNN.
+      // Too small for oneDNN.
       {"Tiny",
        "FusedConv2D(Conv2D, BiasAdd, Elu)",
        {1, 2, 2, 1},
@@ -202,6 +202,8 @@ const std::vector<ChainCase>& Chains() {
   return cases;
 }
 
+std::ostream& operator<<(std::ostream& out, const ChainCase& c) { return out << c.name; }
+
 class FusedChainTest : public FusingTest, public ::testing::WithParamInterface<ChainCase> {};
 
 TEST_P(FusedChainTest, KeepsEveryBit) {
@@ -214,8 +216,8 @@ TEST_P(FusedChainTest, KeepsEveryBit) {
 INSTANTIATE_TEST_SUITE_P(Chains, FusedChainTest, ::testing::ValuesIn(Chains()),
                          [](const auto& info) { return info.param.name; });
 
-// The last of two convolutions takes their sum; the other keeps what is before it.
-TEST_F(FusingTest, SumOfTwoConvolutions) {
+// The second convolution takes the sum. The first one keeps only its batch normalization.
+TEST_F(FusingTest, FusesASumIntoOneOfItsConvolutions) {
   const Output a = Norm(scope_, Conv(scope_, x_, 16, 24, 1), 24);
   const Output b = Norm(scope_, Conv(scope_, x_, 16, 24, 3, 1, 2), 24);
   const Output y = ops::Relu(scope_, ops::AddV2(scope_, a, b));
@@ -225,7 +227,7 @@ TEST_F(FusingTest, SumOfTwoConvolutions) {
   ExpectSameBits({y}, RandomTensor(DT_FLOAT, {1, 15, 13, 16}));
 }
 
-TEST_F(FusingTest, KeepsWhatOthersRead) {
+TEST_F(FusingTest, KeepsNodesThatOtherNodesRead) {
   const Output conv = Conv(scope_, x_, 4, 8);
   const Output bias = Bias(scope_, conv, 8);
   const Output y = ops::Relu(scope_, bias);
@@ -236,12 +238,12 @@ TEST_F(FusingTest, KeepsWhatOthersRead) {
   ExpectSameBits({y, bias}, x);
   const Output two = ops::Mul(scope_, bias, y);
   EXPECT_THAT(Fused({two}), ::testing::ElementsAre("FusedConv2D(Conv2D, BiasAdd)"));
-  // A control edge reads, too.
+  // A control edge also counts as a reader.
   const Output after = ops::Identity(scope_.WithControlDependencies({conv}), x_);
   EXPECT_THAT(Fused({y, after}), ::testing::IsEmpty());
 }
 
-// A node that only waits for another does not read its result, although the kernel could.
+// A node that only waits for another node does not read its result, so the two are not fused.
 TEST_F(FusingTest, LeavesNodesWithControlEdgesBetweenThem) {
   const Output conv = Conv(scope_.WithOpName("conv"), x_, 4, 8);
   const Scope after = scope_.WithControlDependencies({conv});
@@ -255,7 +257,7 @@ TEST_F(FusingTest, LeavesNodesWithControlEdgesBetweenThem) {
       ExpectSameBits({y}, x);
     }
   }
-  // Beside the edge that carries the result, one that does not changes nothing.
+  // A control edge prevents fusion even if there is also a data edge.
   folds_ = false;
   EXPECT_THAT(Fused({ops::Relu(after, conv)}), ::testing::IsEmpty());
 }
@@ -281,7 +283,7 @@ TEST_F(FusingTest, LeavesOtherKernels) {
   EXPECT_THAT(Fused({greater}), ::testing::IsEmpty());
 }
 
-// Operands whose shapes, known only in a run, are not those of steps.
+// The shapes of the operands are known only in a run, and they do not suit the fused steps.
 TEST_F(FusingTest, RunsNodesOneByOneWhereShapesDoNotSuit) {
   const Output conv = Conv(scope_, x_, 4, 8);
   for (const TensorShape& shape :
@@ -291,7 +293,7 @@ TEST_F(FusingTest, RunsNodesOneByOneWhereShapesDoNotSuit) {
     EXPECT_THAT(Fused({y}), ::testing::ElementsAre("FusedConv2D(Conv2D, AddV2, Relu)"));
     ExpectSameBits({y}, RandomTensor(DT_FLOAT, {1, 6, 6, 4}));
   }
-  // Nothing to compute.
+  // An empty batch.
   const Output y = ops::Relu(scope_, Bias(scope_, conv, 8));
   ExpectSameBits({y}, Tensor(DT_FLOAT, {0, 6, 6, 4}));
 }
@@ -323,7 +325,7 @@ TEST_F(FusingTest, FoldsBatchNormsOnRequest) {
       EXPECT_THAT((*found)[i], testing::TensorNear((*expected)[i], 2e-5, 2e-5));
     }
   }
-  // Not at L0.
+  // At optimizer level L0, batch norms are not folded even on request.
   const auto unfused = Run({y}, x, false);
   ASSERT_TRUE(unfused.ok());
   EXPECT_THAT((*unfused)[0], TensorEq((*expected)[0]));
@@ -336,12 +338,12 @@ struct FoldCase {
   Build build;
 };
 
-// Chains of products and sums behind a convolution of 24 channels.
+// Chains of products and sums after a convolution of 24 channels.
 const std::vector<FoldCase>& Folds() {
   static const auto& cases = *new std::vector<FoldCase>{
       {"TwoNorms", "Conv2D, FusedBatchNormV3, FusedBatchNormV3",
        [](const Scope& s, const Output& x) { return Norm(s, Norm(s, x, 24), 24); }},
-      // The form that frozen models of Keras have.
+      // Frozen models of Keras have this form.
       {"MulAndAdd", "Conv2D, Mul, AddV2",
        [](const Scope& s, const Output& x) {
          return ops::AddV2(s, ops::Mul(s, x, Constant(s, {24}, 2)), Constant(s, {24}, 3));
@@ -362,7 +364,7 @@ const std::vector<FoldCase>& Folds() {
          const Output factor = ops::Identity(s, Constant(s, {24}, 2));
          return ops::AddV2(s, ops::Mul(s, x, factor), Constant(s, {24}, 3));
        }},
-      // An activation ends a chain.
+      // An activation ends the chain.
       {"UpToRelu", "Conv2D, Mul",
        [](const Scope& s, const Output& x) {
          const Output y = ops::Relu(s, ops::Mul(s, x, Constant(s, {24}, 2)));
@@ -371,6 +373,8 @@ const std::vector<FoldCase>& Folds() {
   };
   return cases;
 }
+
+std::ostream& operator<<(std::ostream& out, const FoldCase& c) { return out << c.name; }
 
 class FoldedChainTest : public FusingTest, public ::testing::WithParamInterface<FoldCase> {};
 
@@ -392,7 +396,7 @@ TEST_P(FoldedChainTest, IsNearTheNodes) {
 INSTANTIATE_TEST_SUITE_P(All, FoldedChainTest, ::testing::ValuesIn(Folds()),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// Copies would multiply the memory of the filter.
+// Three copies would multiply the memory of the filter.
 TEST_F(FusingTest, FoldsASharedFilterOnce) {
   const Output filter = Constant(scope_, {1, 1, 8, 8}, 5, -0.5, 0.5);
   std::vector<Output> y;
@@ -405,7 +409,7 @@ TEST_F(FusingTest, FoldsASharedFilterOnce) {
   EXPECT_EQ(std::count(fused.begin(), fused.end(), "FoldedFilter(Conv2D, FusedBatchNormV3)"), 1);
 }
 
-// A filter of which a plan has a folded copy is not kept, unless a plan reads it.
+// Once a plan has a folded copy of a filter, the original is dropped unless a plan reads it.
 TEST_F(FusingTest, DropsFoldedFilters) {
   const Output filter = Constant(scope_, {1, 1, 8, 8}, 5, -0.5, 0.5);
   const Output y = Norm(scope_, ops::Conv2D(scope_, x_, filter, {1, 1, 1, 1}, "SAME"), 8);
@@ -417,14 +421,14 @@ TEST_F(FusingTest, DropsFoldedFilters) {
   const Node& constant = *filter.node();
   KernelCache kernels;
   GRADFLOW_ASSERT_OK(Plan::Make(*scope_.graph(), names, &kernels, options).status());
-  EXPECT_EQ(kernels.Find(constant), nullptr);
+  EXPECT_EQ(kernels.Find(nullptr, constant), nullptr);
   names.fetches.push_back(filter.name());
   GRADFLOW_ASSERT_OK(Plan::Make(*scope_.graph(), names, &kernels, options).status());
-  const OpKernel* const kept = kernels.Find(constant);
+  const OpKernel* const kept = kernels.Find(nullptr, constant);
   EXPECT_NE(kept, nullptr);
   names.fetches.pop_back();
   GRADFLOW_ASSERT_OK(Plan::Make(*scope_.graph(), names, &kernels, options).status());
-  EXPECT_EQ(kernels.Find(constant), kept);
+  EXPECT_EQ(kernels.Find(nullptr, constant), kept);
 }
 
 // A constant whose kernel counts how often it is made.
@@ -445,7 +449,7 @@ class CountedConst final : public OpKernel {
   Tensor value_;
 };
 
-// Constants that nodes of the plan still read keep the kernels that folding has made for them.
+// Constants that the plan still reads keep the kernels that folding made for them.
 TEST_F(FusingTest, KeepsConstantsThatThePlanReads) {
   static const bool registered = [] {
     GlobalRegistry().Kernel("Const", MakeKernel<CountedConst>).Label("counted");
@@ -470,7 +474,7 @@ TEST_F(FusingTest, LongChainsHaveLimitedLength) {
   for (int i = 0; i < 100; ++i) y = ops::Relu(scope_, ops::Neg(scope_, y));
   const std::vector<std::string> fused = Fused({y});
   ASSERT_EQ(fused.size(), 1);
-  // A name for each node, with commas in between.
+  // The label has a name for each of 16 nodes.
   EXPECT_EQ(std::count(fused[0].begin(), fused[0].end(), ','), 15);
   const Tensor x = RandomTensor(DT_FLOAT, {2, 11, 9, 8});
   const auto expected = Run({y}, x, false);
@@ -484,7 +488,7 @@ TEST_F(FusingTest, KeepsBatchNormsThatCannotBeFolded) {
   const auto expect_kept = [&](const Output& y) {
     EXPECT_THAT(Fused({y}), ::testing::Each(::testing::Not(HasSubstr("Folded"))));
   };
-  // A filter, or statistics, that a run may feed.
+  // A run may feed the filter or the statistics.
   const Output fed = ops::Placeholder(scope_, DT_FLOAT);
   const Output dynamic = ops::Conv2D(scope_, x_, fed, {1, 1, 1, 1}, "SAME");
   expect_kept(Norm(scope_, dynamic, 8));
@@ -493,7 +497,7 @@ TEST_F(FusingTest, KeepsBatchNormsThatCannotBeFolded) {
   auto inference = ops::FusedBatchNormV3::IsTraining(false);
   expect_kept(ops::FusedBatchNormV3(scope_, conv, fed, ones, ones, ones, inference).y);
   expect_kept(Norm(scope_, conv, 8, true));
-  // Constants of other shapes, and chains without a product.
+  // Constants of other shapes, and a chain without a product.
   expect_kept(ops::Mul(scope_, conv, Constant(scope_, {6, 1}, 4)));
   expect_kept(ops::Mul(scope_, conv, Constant(scope_, {2, 1, 1, 1, 8}, 4)));
   expect_kept(ops::AddV2(scope_, Bias(scope_, conv, 8), ones));
@@ -503,14 +507,14 @@ TEST_F(FusingTest, KeepsBatchNormsThatCannotBeFolded) {
   expect_kept(ops::FusedBatchNormV3(scope_, conv, ones, ones, ones, zeros, inference.Epsilon(0)).y);
   const Output huge = ops::Const(scope_, 3e38f, TensorShape({8}));
   expect_kept(ops::Mul(scope_, ops::Mul(scope_, conv, huge), huge));
-  // Another reader of the convolution, or of the statistics.
+  // Another node reads the convolution or the statistics.
   const auto norm = ops::FusedBatchNormV3(scope_, conv, ones, ones, ones, ones, inference);
   EXPECT_THAT(Fused({norm.y, norm.batch_mean}),
               ::testing::Each(::testing::Not(HasSubstr("Folded"))));
   EXPECT_THAT(Fused({norm.y, conv}), ::testing::Each(::testing::Not(HasSubstr("Folded"))));
 }
 
-TEST_F(FusingTest, ErrorsAreThoseOfTheNodes) {
+TEST_F(FusingTest, ErrorsNameTheOriginalNodes) {
   const Output bias = ops::Placeholder(scope_.WithOpName("bias"), DT_FLOAT);
   const Output conv = Conv(scope_.WithOpName("conv"), x_, 4, 8);
   const Output y =

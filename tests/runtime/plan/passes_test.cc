@@ -133,7 +133,7 @@ TEST_F(PassesTest, KeepsNodesThatDiffer) {
   NodeDef device = ToyNode("device", "Identity", {"x"}, {{"T", DT_INT64}});
   device.set_device("/cpu:0");
   GRADFLOW_ASSERT_OK(graph_.AddNode(std::move(device)));
-  // Nodes with side effects, and placeholders.
+  // Nodes with side effects, and placeholders, are kept.
   Add("tick", "Tick", {"x"}, {{"counter", 7}});
   Add("tick2", "Tick", {"x"}, {{"counter", 7}});
   AddPlaceholder("x2");
@@ -150,7 +150,7 @@ TEST_F(PassesTest, ComparesConstantsByTheirBits) {
   AddConst("nan", Floats({nan}));
   AddConst("nan2", Floats({nan}));
   AddConst("zeros", Floats({0.f, 0.f}));
-  // Two constants that are too large to be compared.
+  // Two constants that are too large to be compared are kept.
   Tensor large(DT_FLOAT, {5000});
   for (int i = 0; i < 5000; ++i) large.flat<float>()(i) = static_cast<float>(i);
   AddConst("large", large);
@@ -283,7 +283,7 @@ TEST_F(PassesTest, FoldsANodeOnceForAllPlans) {
   // Without folding there is no error.
   EXPECT_THAT(NodesOf({{"x"}, {"y"}, {}}, kNone), ElementsAre("two", "count", "a", "y"));
 
-  // Failed folding is not retried.
+  // A folding that failed is not retried.
   Add("endless", "LoopForeverPurely", {"two"}, {{"counter", 13}});
   ToyCounter(13) = 0;
   for (int i = 0; i < 3; ++i) NodesOf({{}, {"endless"}, {}}, kFold);
@@ -310,7 +310,7 @@ TEST_F(PassesTest, KeepsFoldedNodesWithinTheBound) {
   EXPECT_TRUE(has("a") && !has("b") && !has("d"));
 }
 
-TEST_F(PassesTest, FoldsNoNodeThatDoesMoreOrIsNotKnown) {
+TEST_F(PassesTest, FoldsNoNodeWithSideEffectsOrUnknownInputs) {
   AddPlaceholder("x");
   AddConst("c", Int(2));
   AddConst("text", Tensor(tstring("text")));
@@ -348,7 +348,7 @@ TEST_F(PassesTest, LeavesAFoldingThatFailsToTheRun) {
     EXPECT_THAT(NodesOf(names, options), ElementsAre("fine", "c", "fail", "neg", "sum"));
     EXPECT_THAT(Run(names, {Int(1)}, options),
                 StatusIs(StatusCode::kInvalidArgument, "node 'fail' (Fail): wrong"));
-    // Runs that do not need it do not fail.
+    // Runs that do not need the failing node succeed.
     EXPECT_THAT(Ints({{"x"}, {"fine"}, {}}, {Int(1)}, options), ElementsAre(1));
   }
   Add("odd", "Even", {"c"}, {{"n", 3}});
@@ -361,7 +361,7 @@ TEST_F(PassesTest, LeavesAFoldingThatFailsToTheRun) {
   }
 }
 
-TEST_F(PassesTest, LeavesAFoldingWithoutAllOutputsToTheRun) {
+TEST_F(PassesTest, LeavesAFoldingWithMissingOutputsToTheRun) {
   AddConst("c", Int(2));
   Add("first", "SetFirst", {"c"});
   AddInt("Neg", "neg", {"first"});
@@ -397,7 +397,7 @@ TEST_F(PassesTest, FoldsWithinItsBoundOfBytes) {
   EXPECT_THAT(NodesOf(names, with_bound(1000)), ElementsAre("large", "a", "b"));
   EXPECT_THAT(NodesOf(names, with_bound(5000)), ElementsAre("a", "b"));
 
-  // A chain is charged only for live values; kept values are all charged.
+  // The limit counts live intermediate values of a chain, and all kept values.
   std::string last = "large";
   std::vector<std::string> all;
   for (int i = 0; i < 20; ++i) {
@@ -411,7 +411,7 @@ TEST_F(PassesTest, FoldsWithinItsBoundOfBytes) {
   KernelCache kernels;
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto plan,
                                 Plan::Make(graph_, {{}, all, {}}, &kernels, with_bound(10000)));
-  // Two are independent; the third reads the second, and so on.
+  // Two nodes are independent. The third reads the second, and so on.
   EXPECT_THAT(plan->pending().subspan(0, 4), ElementsAre(0, 0, 1, 1));
 }
 
@@ -431,7 +431,7 @@ TEST_F(PassesTest, TakesDeepAndWideGraphs) {
     AddInt("Add", absl::StrCat("s", i), {wide, absl::StrCat("w", i)});
     wide = absl::StrCat("s", i);
   }
-  // On a slow machine, some nodes are not folded.
+  // A slow machine may leave some nodes unfolded.
   EXPECT_THAT(NodesOf({{}, {deep}, {}}, PlanOptions()), Contains(deep));
   EXPECT_THAT(Ints({{}, {deep}, {}}, {}, PlanOptions()), ElementsAre(1));
   EXPECT_EQ(NodesOf({{"x"}, {wide}, {}}, PlanOptions()).size(), kWide + 1);
@@ -440,7 +440,7 @@ TEST_F(PassesTest, TakesDeepAndWideGraphs) {
 
 // ---- In a session ----
 
-TEST(OptimizerOptionsTest, TellASessionWhatToDo) {
+TEST(OptimizerOptionsTest, SelectThePassesOfASession) {
   const auto nodes_run = [](OptimizerOptions::Level level, bool eliminate = false,
                             bool fold = false, const Tensor& value = Int(2)) {
     GraphDef graph;
@@ -471,7 +471,7 @@ TEST(OptimizerOptionsTest, TellASessionWhatToDo) {
   EXPECT_EQ(nodes_run(OptimizerOptions::L0), 3);
   EXPECT_EQ(nodes_run(OptimizerOptions::L0, /*eliminate=*/true), 2);
   EXPECT_EQ(nodes_run(OptimizerOptions::L0, /*eliminate=*/false, /*fold=*/true), 2);
-  // Folding a constant without elements takes no memory, but is folding, too.
+  // Folding a constant without elements takes no memory, but still counts as folding.
   EXPECT_EQ(nodes_run(OptimizerOptions::L0, false, false, Tensor(DT_INT64, {0})), 3);
 
   SessionOptions options;
@@ -488,8 +488,8 @@ TEST(OptimizerOptionsTest, TellASessionWhatToDo) {
                        "max_folded_constant_in_bytes is -1, expected 0 (the default) or more"));
 }
 
-// Random graphs with many constants and common subexpressions. Optimized runs have the values of
-// unoptimized ones, or an error that unoptimized runs may return.
+// Random graphs with many constants and common subexpressions. An optimized run returns the same
+// values as an unoptimized run, or an error that an unoptimized run may return.
 TEST_F(PassesTest, ChangesNothingInRandomGraphs) {
   const uint32_t seed = std::random_device()();
   SCOPED_TRACE(absl::StrCat("seed ", seed));
@@ -503,7 +503,7 @@ TEST_F(PassesTest, ChangesNothingInRandomGraphs) {
     Graph graph(ToyRegistry());
     const int size = pick(3, 40);
     const bool may_fail = pick(0, 1) == 0;
-    // For each node, its outputs, and whether it or one of its inputs fails.
+    // For each node: its outputs, and whether the node or one of its inputs fails.
     std::vector<int> outputs;
     std::vector<std::vector<int>> needs(size);
     std::vector<bool> is_fail(size);
@@ -578,7 +578,7 @@ TEST_F(PassesTest, ChangesNothingInRandomGraphs) {
       ASSERT_EQ(status.ok(), reference.ok()) << status << reference;
       if (!status.ok()) {
         ++failed;
-        // The error is that of a node none of whose inputs fails.
+        // The error comes from a node whose inputs all succeed.
         bool possible = false;
         for (int i = 0; i < size; ++i) {
           possible |= is_fail[i] &&

@@ -1,5 +1,5 @@
-// Tests of the plan's intermediate form: passes that insert, replace and fuse nodes, and what runs,
-// errors, traces and fetches show of them.
+// Tests of PlanGraph, the intermediate form of a plan: passes that insert, replace and fuse nodes,
+// and how runs, errors, traces and fetches show the result.
 #include "gradflow/runtime/plan/plan_graph.h"
 
 #include <memory>
@@ -14,7 +14,7 @@
 #include "gradflow/runtime/memory/pool_allocator.h"
 #include "gradflow/runtime/plan/passes.h"
 #include "gradflow/runtime/plan/plan.h"
-#include "gradflow/runtime/trace/run_trace.h"
+#include "gradflow/runtime/trace/trace_recorder.h"
 #include "gradflow/testing/status_matchers.h"
 #include "tests/runtime/toy_ops.h"
 
@@ -34,7 +34,7 @@ using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 using Value = PlanGraph::Value;
 
-// Passes its input on, except for the number 13.
+// Returns its input, but fails for the number 13.
 class CheckKernel final : public OpKernel {
  public:
   absl::Status Compute(KernelContext& ctx) const override {
@@ -44,7 +44,7 @@ class CheckKernel final : public OpKernel {
   }
 };
 
-// x - y, and y - x as the second output.
+// Returns x - y, and y - x as the second output.
 class SubtractKernel final : public OpKernel {
  public:
   absl::Status Compute(KernelContext& ctx) const override {
@@ -61,7 +61,7 @@ bool IsOp(const PlanGraph& graph, int32_t node, absl::string_view op) {
   return graph.label(node) == nullptr && graph.origin(node).type_string() == op;
 }
 
-// Inserts a Check before each data input that a node "Neg" computes.
+// Inserts a Check on each data edge that starts at a "Neg".
 absl::Status InsertChecks(const PassContext&, PlanGraph* graph) {
   std::vector<std::pair<int32_t, int>> edges;
   for (const int32_t node : graph->order()) {
@@ -83,7 +83,7 @@ absl::Status InsertChecks(const PassContext&, PlanGraph* graph) {
   return absl::OkStatus();
 }
 
-// Replaces Add(x, Neg(y)) by x - y where nothing else reads the Neg.
+// Replaces Add(x, Neg(y)) by x - y unless another node reads the Neg.
 absl::Status FuseSubtract(const PassContext&, PlanGraph* graph) {
   const std::vector<int32_t> uses = graph->CountUses();
   const std::vector<int32_t> order(graph->order().begin(), graph->order().end());
@@ -109,7 +109,7 @@ absl::Status FuseSubtract(const PassContext&, PlanGraph* graph) {
   return absl::OkStatus();
 }
 
-// Exchanges the outputs of nodes "Mix".
+// Exchanges the outputs of "Mix" nodes.
 absl::Status ExchangeOutputs(const PassContext&, PlanGraph* graph) {
   const std::vector<int32_t> order(graph->order().begin(), graph->order().end());
   for (const int32_t node : order) {
@@ -125,7 +125,7 @@ absl::Status ExchangeOutputs(const PassContext&, PlanGraph* graph) {
   return absl::OkStatus();
 }
 
-// Makes the first node "Neg" read what the last one computes.
+// Makes the first "Neg" read the result of the last "Neg".
 absl::Status MakeCycle(const PassContext&, PlanGraph* graph) {
   std::vector<int32_t> negs;
   for (const int32_t node : graph->order()) {
@@ -160,7 +160,7 @@ class PlanGraphTest : public ::testing::TestWithParam<int> {
     options.passes = passes;
     return Plan::Make(graph_, names, &kernels_, options);
   }
-  // Returns the fetched scalars. Writes the names of the nodes that ran, as traces show them.
+  // Returns the fetched scalars. Writes the names of the nodes that ran, taken from the trace.
   absl::StatusOr<std::vector<int64_t>> Run(const std::shared_ptr<const Plan>& plan,
                                            const std::vector<int64_t>& feeds,
                                            std::vector<std::string>* ran = nullptr) {
@@ -169,7 +169,7 @@ class PlanGraphTest : public ::testing::TestWithParam<int> {
     std::vector<const Tensor*> pointers;
     for (const Tensor& tensor : tensors) pointers.push_back(&tensor);
     std::vector<Tensor> outputs;
-    RunTrace trace(*plan);
+    TraceRecorder trace(*plan);
     GRADFLOW_RETURN_IF_ERROR(
         executor_.Run(plan, pointers, {}, &outputs, ran == nullptr ? nullptr : &trace));
     if (ran != nullptr) {
@@ -276,13 +276,13 @@ TEST_P(PlanGraphTest, ErrorsOfPassesEndThePlan) {
 }
 
 TEST_P(PlanGraphTest, LongLabelsAreShortened) {
-  std::vector<const Node*> origins;
+  std::vector<PlanOrigin> origins;
   for (int i = 0; i < 6; ++i) {
     AddPlaceholder(absl::StrCat("p", i));
     origins.push_back(graph_.FindNode(absl::StrCat("p", i)));
   }
   const PlanNodeLabel label = {"all", "Together", origins};
-  EXPECT_EQ(PlanNodePrefix(*origins[0], &label),
+  EXPECT_EQ(PlanNodePrefix(origins[0], &label),
             "nodes 'p0' (Placeholder), 'p1' (Placeholder), 'p2' (Placeholder), 'p3' (Placeholder), "
             "2 more, run as Together: ");
 }

@@ -1,4 +1,4 @@
-// The nodes that the passes of a plan have added.
+// Lists the nodes that the passes of a plan have added.
 #ifndef GRADFLOW_TESTS_RUNTIME_PLAN_PLAN_LABELS_H_
 #define GRADFLOW_TESTS_RUNTIME_PLAN_PLAN_LABELS_H_
 
@@ -17,8 +17,8 @@
 
 namespace gradflow {
 
-// Returns the ops of added nodes with the ops that they stand for, such as "FusedConv2D(Conv2D,
-// BiasAdd)", for a run that feeds `feed`.
+// Returns the added nodes of a run that feeds `feed`: the op, and the ops that it replaces, such as
+// "FusedConv2D(Conv2D, BiasAdd)".
 inline std::vector<std::string> PlanLabels(const Scope& scope, const Output& feed,
                                            const std::vector<Output>& fetches,
                                            const PlanOptions& options) {
@@ -32,8 +32,8 @@ inline std::vector<std::string> PlanLabels(const Scope& scope, const Output& fee
   for (int i = 0; plan.ok() && i < (*plan)->num_nodes(); ++i) {
     const PlanNodeLabel* const label = (*plan)->label(i);
     if (label == nullptr) continue;
-    const auto op = [](std::string* out, const Node* node) {
-      absl::StrAppend(out, node->type_string());
+    const auto op = [](std::string* out, const PlanOrigin& origin) {
+      absl::StrAppend(out, origin.node->type_string());
     };
     labels.push_back(absl::StrCat(label->op, "(", absl::StrJoin(label->origins, ", ", op), ")"));
   }

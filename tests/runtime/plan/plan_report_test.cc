@@ -8,7 +8,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "gradflow/graph/function_builder.h"
+#include "gradflow/ops/functional_ops.h"
 #include "gradflow/ops/standard_ops.h"
+#include "gradflow/proto/attr_value.pb.h"
 #include "gradflow/testing/status_matchers.h"
 #include "gradflow/testing/tensors.h"
 
@@ -47,6 +50,27 @@ TEST(PlanReport, NamesTheNodesThatPassesChange) {
   EXPECT_THAT(Texts(report.merged), ElementsAre("sign (Sign) = same"));
   EXPECT_THAT(Texts(report.folded), ElementsAre("twice (Add) = twice"));
   EXPECT_THAT(Texts(report.fused), ElementsAre("relu (FusedMatMul) = product, relu"));
+}
+
+TEST(PlanReport, NamesNodesOfFunctionsByTheirPath) {
+  const Scope s = Scope::NewRootScope();
+  FunctionBuilder f("f");
+  const Output arg = f.Arg("arg", DT_FLOAT);
+  const Output w = ops::Const(f.scope().WithOpName("w"), 2.f);
+  const Output twice = ops::Add(f.scope().WithOpName("twice"), w, w);
+  const Output left = ops::Mul(f.scope().WithOpName("left"), arg, twice);
+  const Output right = ops::Mul(f.scope().WithOpName("right"), arg, twice);
+  f.Result("y", ops::Sub(f.scope().WithOpName("difference"), left, right));
+  GRADFLOW_ASSERT_OK(f.AddTo(s));
+  NameAttrList function;
+  function.set_name("f");
+  const Output x = ops::Placeholder(s.WithOpName("x"), DT_FLOAT);
+  const auto y = ops::PartitionedCall(s.WithOpName("call"), {x}, {DT_FLOAT}, function);
+  GRADFLOW_ASSERT_OK(s.status());
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const PlanReport report,
+                                ReportPlan(*s.graph(), {"x"}, {y[0].name()}, false));
+  EXPECT_THAT(Texts(report.merged), ElementsAre("call/left (Mul) = call/right"));
+  EXPECT_THAT(Texts(report.folded), ElementsAre("call/twice (Add) = call/twice"));
 }
 
 TEST(PlanReport, FailsWithThePlan) {

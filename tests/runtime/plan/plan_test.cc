@@ -64,7 +64,7 @@ class PlanTest : public ::testing::Test {
   KernelCache kernels_;
 };
 
-TEST_F(PlanTest, KeepsWhatIsNeededInOrder) {
+TEST_F(PlanTest, KeepsNeededNodesInOrder) {
   AddMixGraph();
   EXPECT_THAT(NodesOf({{}, {"a:0"}, {}}), ElementsAre("x", "a"));
   EXPECT_THAT(NodesOf({{}, {"b"}, {}}), ElementsAre("x", "a", "y", "mix", "b"));
@@ -76,7 +76,7 @@ TEST_F(PlanTest, PrunesAtFeeds) {
   AddMixGraph();
   EXPECT_THAT(NodesOf({{"x", "y"}, {"b"}, {}}), ElementsAre("a", "mix", "b"));
   EXPECT_THAT(NodesOf({{"a"}, {"mix:1"}, {}}), ElementsAre("y", "mix"));
-  // If one of two outputs is fed, the other one still requires the node.
+  // If one of two outputs is fed, the other output still needs the node.
   EXPECT_THAT(NodesOf({{"mix:1"}, {"c"}, {}}), ElementsAre("c"));
   EXPECT_THAT(NodesOf({{"mix:1"}, {"b"}, {}}), ElementsAre("x", "a", "y", "mix", "b"));
   EXPECT_THAT(NodesOf({{"mix:1"}, {"mix:1", "c"}, {}}), ElementsAre("c"));
@@ -112,7 +112,7 @@ TEST_F(PlanTest, CountsEachNeededNodeAndEachUseOnce) {
   EXPECT_TRUE(plan->fetches()[1].last);
 }
 
-TEST_F(PlanTest, KnowsWhenNoTwoNodesAreWorthATaskAtOnce) {
+TEST_F(PlanTest, KnowsWhenNoTwoNodesAreWorthParallelTasks) {
   Add("x", "Placeholder", {}, {{"dtype", DT_INT64}});
   AddInt("Neg", "a", {"x"});
   AddInt("Neg", "b", {"a"});
@@ -145,7 +145,7 @@ TEST_F(PlanTest, KnowsWhenNoTwoNodesAreWorthATaskAtOnce) {
 
 TEST_F(PlanTest, PrioritizesByCriticalPathLength) {
   Add("x", "Placeholder", {}, {{"dtype", DT_INT64}});
-  // From "start", three paths of 1, 3 and 2 nodes, and one of cheap nodes.
+  // From "start": three paths of 1, 3 and 2 nodes, and one path of cheap nodes.
   AddInt("Neg", "start", {"x"});
   AddInt("Neg", "short", {"start"});
   AddInt("Identity", "cheap", {"start"});
@@ -181,7 +181,7 @@ TEST_F(PlanTest, PrioritizesByMeasuredCriticalPath) {
   const auto first_root = [&] { return plan->nodes()[plan->order().roots[0]].node->name(); };
   EXPECT_EQ(first_root(), "many");
 
-  // Fewer complete runs than required.
+  // Until Plan::kMeasuredRuns runs have finished, the order does not change.
   const auto measure = [&](bool finished) {
     ASSERT_TRUE(plan->BeginMeasuring());
     for (int node = 0; node < plan->num_nodes(); ++node) {
@@ -207,7 +207,7 @@ TEST_F(PlanTest, AppliesCostsToRunsOfTheMeasuredSize) {
   AddInt("Add", "b", {"x", "x"});
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto plan, Make({{"x"}, {"a", "b"}, {}}));
   EXPECT_FALSE(plan->order().Holds(0));
-  // A run that did not finish may not have measured anything.
+  // A run that did not finish may have measured nothing, so it does not count.
   ASSERT_TRUE(plan->BeginMeasuring());
   plan->EndMeasuring(/*finished=*/false, 1000);
   for (int64_t run = 0; run < Plan::kMeasuredRuns; ++run) {
@@ -233,7 +233,7 @@ TEST_F(PlanTest, SharesKernelsBetweenPlans) {
   EXPECT_EQ(plan->nodes()[0].kernel, other->nodes()[0].kernel);
 }
 
-TEST_F(PlanTest, RefusesNamesThatNameNothing) {
+TEST_F(PlanTest, RefusesUnknownNames) {
   AddMixGraph();
   Add("layer1/init", "NoOp", {});
   struct Case {
@@ -316,7 +316,7 @@ TEST_F(PlanTest, ChecksFedValues) {
   const Tensor f = Floats({1});
   const Tensor i = Int(1);
   GRADFLOW_EXPECT_OK(check(f, rows, i, i));
-  // Only placeholders restrict the shape of feeds.
+  // A placeholder restricts the shape of its feed; other nodes do not.
   GRADFLOW_EXPECT_OK(check(f, Tensor(DT_FLOAT, {0, 3}), i, Tensor(DT_INT64, {7})));
   EXPECT_THAT(check(i, rows, i, i), StatusIs(StatusCode::kInvalidArgument,
                                              "feed 'any:0': expected type float, found int64"));

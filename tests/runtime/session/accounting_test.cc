@@ -1,4 +1,5 @@
-// Tests of sessions with ops of their own: what is charged, dropped, merged and stopped.
+// Tests of sessions with special ops: charging of memory, dropping of tensors, merging of nodes and
+// stopping of runs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +16,7 @@
 #include "gradflow/testing/status_matchers.h"
 #include "tests/runtime/toy_ops.h"
 
-// Names of its own, as a unity build compiles several tests as one source.
+// This namespace keeps the names apart, because a unity build compiles several tests as one source.
 namespace gradflow::accounting {
 namespace {
 
@@ -27,7 +28,7 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kMiB = 1 << 20;
 
-// Makes one string of 1 MiB that is in no input, without a word to anyone.
+// Makes a string of 1 MiB without reporting its memory.
 absl::Status MakeString(KernelContext& ctx) {
   Tensor* output = nullptr;
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, TensorShape(), &output));
@@ -109,7 +110,7 @@ TEST(Accounting, StringsThatAKernelMakesAreCharged) {
   std::vector<Tensor> outputs;
   GRADFLOW_ASSERT_OK(session->Run({}, {"s"}, {}, &outputs));
   EXPECT_GE(session->MemoryStats().bytes_in_use, kMiB);
-  // Each run's output lives on, until there is room for no more.
+  // Keeps the output of each run until the memory is exhausted.
   std::vector<std::vector<Tensor>> kept;
   absl::Status status;
   for (int i = 0; i < 10 && status.ok(); ++i) {
@@ -153,7 +154,7 @@ TEST(Accounting, ReadersOfReferencesAreNotMerged) {
   }
 }
 
-// A fetch of a fed tensor needs no node.
+// Fetching a fed tensor needs no node.
 TEST(Accounting, ARunWithoutNodesCanBeStopped) {
   const auto session = SessionOf({ToyNode("x", "Placeholder", {}, {{"dtype", DT_FLOAT}})});
   std::vector<Tensor> outputs;
@@ -176,8 +177,8 @@ TEST(Accounting, ARunWithoutNodesCanBeStopped) {
   EXPECT_THAT(session->Run(feeds, {"x"}, {}, &outputs), StatusIs(absl::StatusCode::kCancelled));
 }
 
-// Before version 24, the shape of a scalar stood for an unknown one.
-TEST(Accounting, ShapesOfScalarsAreMeantFromVersion24On) {
+// Before version 24 of GraphDef, the shape of a scalar meant an unknown shape.
+TEST(Accounting, ScalarShapesAreBindingFromVersion24On) {
   for (const int producer : {23, 24, 25}) {
     PartialTensorShape scalar({});
     const auto session =

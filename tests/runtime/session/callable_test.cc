@@ -97,7 +97,7 @@ TEST_F(CallableTest, NamesErrors) {
   EXPECT_THAT(session_->ReleaseCallable(handle), StatusIs(StatusCode::kInvalidArgument));
 }
 
-TEST_F(CallableTest, NeedsAGraphAndAnOpenSession) {
+TEST_F(CallableTest, FailsWithoutAGraphOrAnOpenSession) {
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> empty,
                                 Session::Make(SessionOptions(), ToyRegistry()));
   Session::CallableHandle handle = -1;
@@ -110,7 +110,7 @@ TEST_F(CallableTest, NeedsAGraphAndAnOpenSession) {
   EXPECT_THAT(session_->MakeCallable(MixOptions(), &handle), StatusIs(StatusCode::kCancelled));
 }
 
-TEST_F(CallableTest, KeepsItsGraphWhenTheSessionsIsExtended) {
+TEST_F(CallableTest, KeepsItsGraphWhenTheSessionIsExtended) {
   const Session::CallableHandle handle = Make(MixOptions());
   GraphDef more;
   *more.add_node() = ToyNode("neg", "Neg", {"mix"}, {{"T", DT_INT64}});
@@ -122,7 +122,7 @@ TEST_F(CallableTest, KeepsItsGraphWhenTheSessionsIsExtended) {
   EXPECT_EQ(outputs_[2].scalar<int64_t>()(), -14);
 }
 
-TEST_F(CallableTest, HasRunOptions) {
+TEST_F(CallableTest, HonoursItsRunOptions) {
   CallableOptions options = MixOptions();
   const CancellationToken token;
   options.mutable_run_options()->set_trace_level(RunOptions::FULL_TRACE);

@@ -1,4 +1,5 @@
-// Tests of stopped runs: by a token, a deadline, a closed session, or an error of another node.
+// Tests of runs that are stopped by a token, a deadline, a closed session, or an error of another
+// node.
 #include "gradflow/runtime/session/cancellation.h"
 
 #include <tbb/global_control.h>
@@ -10,9 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "gradflow/core/parallel.h"
-#include "gradflow/core/run_stop.h"
+#include "gradflow/core/stop_token.h"
 #include "gradflow/runtime/session/session.h"
 #include "gradflow/testing/status_matchers.h"
 #include "tests/runtime/toy_ops.h"
@@ -39,6 +39,10 @@ struct Param {
   // True if the kernel calls ShouldStop() itself, false if only its parallel loop does.
   bool ask;
 };
+
+std::ostream& operator<<(std::ostream& out, const Param& param) {
+  return out << param.threads << (param.ask ? "Ask" : "Loop");
+}
 
 // x -> loop (runs until the run is stopped) -> after; x -> good.
 class CancellationTest : public ::testing::TestWithParam<Param> {
@@ -71,7 +75,7 @@ class CancellationTest : public ::testing::TestWithParam<Param> {
     outputs_.clear();
     return session_->Run({}, {{"x", Int(3)}}, fetches, {}, &outputs_, nullptr, token);
   }
-  // Expects that nothing is left of a run that was stopped, and that the next run is not affected.
+  // Expects that a stopped run leaves nothing behind and that the next run is not affected.
   void ExpectCleanSession() {
     EXPECT_EQ(session_->MemoryStats().bytes_in_use, 0);
     EXPECT_EQ(ToyCounter(kAfter), 0);
@@ -81,7 +85,7 @@ class CancellationTest : public ::testing::TestWithParam<Param> {
   static void WaitForLoops(int number) {
     while (ToyCounter(kLoops) < number) std::this_thread::yield();
   }
-  // Caches the plan of "after".
+  // Runs "after", and cancels the run when "loop" has started. Puts the plan into the cache.
   void RunUntilItLoops() {
     const int loops = ToyCounter(kLoops);
     const CancellationToken token;
@@ -102,9 +106,7 @@ class CancellationTest : public ::testing::TestWithParam<Param> {
 INSTANTIATE_TEST_SUITE_P(Threads, CancellationTest,
                          ::testing::Values(Param{1, false}, Param{1, true}, Param{2, false},
                                            Param{3, true}, Param{8, false}),
-                         [](const auto& info) {
-                           return absl::StrCat(info.param.threads, info.param.ask ? "Ask" : "Loop");
-                         });
+                         ::testing::PrintToStringParamName());
 
 TEST_P(CancellationTest, StopsAThousandRunsByToken) {
   constexpr int kRuns = 1000;
@@ -129,7 +131,7 @@ TEST_P(CancellationTest, StopsAThousandRunsByToken) {
 TEST_P(CancellationTest, StartsNothingWithATokenThatIsCancelled) {
   const CancellationToken token;
   token.Cancel();
-  // Not even a plan is made.
+  // No plan is made either.
   EXPECT_THAT(Run({"after"}, token), StatusIs(StatusCode::kCancelled, "the run was cancelled"));
   RunUntilItLoops();
   EXPECT_THAT(Run({"after"}, token),
@@ -139,7 +141,7 @@ TEST_P(CancellationTest, StartsNothingWithATokenThatIsCancelled) {
   ExpectCleanSession();
 }
 
-TEST_P(CancellationTest, StopsAtADeadlineWithinAKernel) {
+TEST_P(CancellationTest, StopsInsideAKernelAtADeadline) {
   RunUntilItLoops();
   RunOptions options;
   options.set_timeout_in_ms(2);
@@ -208,7 +210,8 @@ TEST_P(CancellationTest, StopsAllRunsWhenTheSessionIsClosed) {
 
 // ---- While the plan is made ----
 
-// two -> minus_two -> folded; x, folded -> sum. x -> made -> last. "folded" and "made" have hooks.
+// Graph: two -> minus_two -> folded; x, folded -> sum; x -> made -> last. "folded" and "made" have
+// hooks.
 class PlanningTest : public ::testing::Test {
  protected:
   PlanningTest() {
@@ -229,15 +232,14 @@ class PlanningTest : public ::testing::Test {
     outputs_.clear();
     return session_->Run({{"x", Int(10)}}, {fetch}, {}, &outputs_);
   }
-  // Until token_ is cancelled.
+  // A run with options, which token_ can cancel.
   absl::Status Run(const std::string& fetch, const RunOptions& options) {
     outputs_.clear();
     return session_->Run(options, {{"x", Int(10)}}, {fetch}, {}, &outputs_, nullptr, token_);
   }
   int64_t Fetched() const { return outputs_.at(0).scalar<int64_t>()(); }
 
-  // Expects that "folded" is from now on computed once for all plans, as if nothing had been
-  // stopped.
+  // Expects that "folded" is computed once for all later plans, as if nothing had been stopped.
   void ExpectFoldsOnce() {
     int runs = 0;
     ToyHooks().compute = [&](KernelContext&) { ++runs; };
@@ -267,11 +269,11 @@ TEST_F(PlanningTest, StopsFoldingByToken) {
   ExpectFoldsOnce();
 }
 
-// Otherwise it could be retried forever.
+// A folding that ends with its run could be retried forever.
 TEST_F(PlanningTest, FinishesFoldingAfterItsRunEnds) {
   const auto take_2_ms = [] {
-    const auto end = RunStop::Clock::now() + std::chrono::milliseconds(2);
-    while (RunStop::Clock::now() < end) std::this_thread::yield();
+    const auto end = StopToken::Clock::now() + std::chrono::milliseconds(2);
+    while (StopToken::Clock::now() < end) std::this_thread::yield();
   };
   int made = 0;
   int computed = 0;
@@ -285,7 +287,7 @@ TEST_F(PlanningTest, FinishesFoldingAfterItsRunEnds) {
     EXPECT_FALSE(ctx.ShouldStop());
   };
   options_.set_timeout_in_ms(1);
-  // On a busy machine a run may end before it has made anything.
+  // On a busy machine, a run may end before it has made the kernel.
   for (int runs = 0; made == 0 && runs < 1000; ++runs) {
     EXPECT_THAT(Run("sum", options_), StatusIs(StatusCode::kDeadlineExceeded,
                                                HasSubstr("the run's timeout of 1 ms is over")));
@@ -315,7 +317,7 @@ TEST_F(PlanningTest, StopsBetweenKernelsByToken) {
   EXPECT_EQ(Fetched(), -10);
 }
 
-// A run that waits for the plan of another makes it when that one is stopped.
+// A run that waits for the plan of another run makes the plan itself if the other run is stopped.
 TEST_F(PlanningTest, StopsNoOtherRunThatNeedsThePlan) {
   int runs = 0;
   std::thread other;

@@ -22,16 +22,16 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 Output Placeholder(const Scope& scope, DataType dtype = DT_INT64) {
-  return Output(OpRecorder(scope, "Placeholder").Attr("dtype", dtype).Finish(), 0);
+  return Output(OpBuilder(scope, "Placeholder").Attr("dtype", dtype).Finish(), 0);
 }
 Output Neg(const Scope& scope, const Input& x) {
-  return Output(OpRecorder(scope, "Neg").Input(x).Finish(), 0);
+  return Output(OpBuilder(scope, "Neg").Input(x).Finish(), 0);
 }
 Operation Mix(const Scope& scope, const Input& a, const Input& b) {
-  return OpRecorder(scope, "Mix").Input(a).Input(b).Finish();
+  return OpBuilder(scope, "Mix").Input(a).Input(b).Finish();
 }
 Output Tick(const Scope& scope, const Input& x, int counter) {
-  return Output(OpRecorder(scope, "Tick").Input(x).Attr("counter", counter).Finish(), 0);
+  return Output(OpBuilder(scope, "Tick").Input(x).Attr("counter", counter).Finish(), 0);
 }
 
 class ClientSessionTest : public ::testing::Test {
@@ -79,7 +79,7 @@ TEST_F(ClientSessionTest, FeedsAndFetchesAnyOutput) {
 TEST_F(ClientSessionTest, RunsOperationsWithoutFetchingThem) {
   const Output x = Placeholder(root_);
   const Output tick = Tick(root_, x, 0);
-  const Operation group = OpRecorder(root_.WithControlDependencies({tick.op()}), "NoOp").Finish();
+  const Operation group = OpBuilder(root_.WithControlDependencies({tick.op()}), "NoOp").Finish();
   const ClientSession session(root_);
   ToyCounter(0) = 0;
   GRADFLOW_ASSERT_OK(session.Run({{x, int64_t{1}}}, {}, {group}, nullptr));

@@ -89,8 +89,8 @@ TEST_F(PlanCacheTest, EvictsTheLeastRecentlyUsedPlan) {
   EXPECT_NE(Find(cache, both), nullptr);
 }
 
-// Evicts in order of use, not in that of a hash table.
-TEST_F(PlanCacheTest, DropsTheOldestOfThoseUsedSinceTheLastCame) {
+// Evicts in order of use, not in hash-table order.
+TEST_F(PlanCacheTest, EvictsInOrderOfUse) {
   constexpr int kPlans = 12;
   PlanCache cache(kPlans);
   // Requests differ in their number of fetches.

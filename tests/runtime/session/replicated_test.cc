@@ -21,7 +21,7 @@ TEST(Replicated, AppliesAChangeToEveryCopy) {
     ++calls;
   });
   EXPECT_EQ(calls, kNumShards);
-  // Threads of all shards see it.
+  // The threads of all shards see the change.
   std::atomic<int> sum{0};
   std::vector<std::thread> threads;
   for (int i = 0; i < 2 * kNumShards; ++i) {

@@ -246,7 +246,7 @@ TEST(Session, DoesNothingAfterClose) {
   EXPECT_EQ(outputs[0].scalar<int64_t>()(), -1);
 }
 
-TEST(Session, TensorsOutliveIt) {
+TEST(Session, OutputsOutliveTheSession) {
   std::unique_ptr<Session> session = MixSession();
   std::vector<Tensor> outputs;
   GRADFLOW_ASSERT_OK(session->Run({{"x", Int(5)}}, {"neg"}, {}, &outputs));
@@ -254,7 +254,7 @@ TEST(Session, TensorsOutliveIt) {
   EXPECT_EQ(outputs[0].scalar<int64_t>()(), -5);
 }
 
-TEST(Session, RefusesOptionsThatCannotBeHad) {
+TEST(Session, RefusesUnsupportedOptions) {
   struct Case {
     std::string target;
     int intra;
@@ -287,7 +287,7 @@ TEST(Session, RefusesOptionsThatCannotBeHad) {
   EXPECT_NE(std::unique_ptr<Session>(NewSession(options)), nullptr);
 }
 
-TEST(Session, RefusesWhatNoSessionCanDo) {
+TEST(Session, RefusesUnsupportedConfigs) {
   const auto make = [](const std::string& config) {
     SessionOptions options;
     EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(config, &options.config)) << config;
@@ -327,7 +327,7 @@ TEST(Session, RefusesWhatNoSessionCanDo) {
               StatusIs(StatusCode::kUnimplemented, HasSubstr("tensor_connection is set")));
 }
 
-TEST(Session, HasATimeoutForRunsWithoutTheirOwn) {
+TEST(Session, AppliesItsTimeoutToRunsWithoutATimeout) {
   SessionOptions options;
   options.config.set_operation_timeout_in_ms(1);
   absl::StatusOr<std::unique_ptr<Session>> session = Session::Make(options, ToyRegistry());
@@ -401,21 +401,21 @@ std::unique_ptr<Session> SessionOfLargeTensors(const SessionOptions& options) {
   return *std::move(session);
 }
 
-TEST(Session, FailsRunsThatNeedMoreMemoryThanItMayHave) {
+TEST(Session, FailsRunsThatExceedItsMemoryLimit) {
   SessionOptions options;
   options.tensor_memory_limit_bytes = 400 << 10;
   const std::unique_ptr<Session> session = SessionOfLargeTensors(options);
   const Feeds feeds = {{"x", Tensor(DT_FLOAT, TensorShape({1 << 16}))}};
   std::vector<Tensor> outputs;
   for (int i = 0; i < 3; ++i) {
-    // b cannot be computed in place in a, which sum also reads.
+    // b cannot be computed in place in a, because sum also reads a.
     EXPECT_THAT(session->Run(feeds, {"sum"}, {}, &outputs),
                 StatusIs(StatusCode::kResourceExhausted,
                          AllOf(HasSubstr("node 'b' (Neg): output 0: out of memory"),
                                HasSubstr("409600 bytes of tensors"))));
     EXPECT_EQ(session->MemoryStats().bytes_in_use, 0);
     GRADFLOW_ASSERT_OK(session->Run(feeds, {"b"}, {}, &outputs));
-    // Fetched tensors that are still held are charged.
+    // Fetched tensors are charged while the caller holds them.
     std::vector<Tensor> more;
     EXPECT_THAT(session->Run(feeds, {"a"}, {}, &more), StatusIs(StatusCode::kResourceExhausted));
     EXPECT_THAT(more, IsEmpty());
@@ -429,7 +429,7 @@ TEST(Session, CountsSmallTensorsAgainstItsLimit) {
   options.tensor_memory_limit_bytes = 2000;
   const std::unique_ptr<Session> session = SessionOfLargeTensors(options);
   std::vector<Tensor> outputs;
-  // Other sizes than before: cached blocks must be freed for them.
+  // New sizes: cached blocks must be freed for them.
   for (int64_t size = 1; size <= 128; ++size) {
     const Feeds feeds = {{"x", Tensor(DT_FLOAT, TensorShape({size}))}};
     GRADFLOW_ASSERT_OK(session->Run(feeds, {"sum"}, {}, nullptr)) << size;
@@ -456,7 +456,7 @@ TEST(Session, KeepsAndTrimsMemory) {
   }
 }
 
-TEST(Session, RefusesMemoryOptionsThatCannotBeHad) {
+TEST(Session, RefusesInvalidMemoryOptions) {
   SessionOptions options;
   options.tensor_memory_limit_bytes = -1;
   EXPECT_THAT(Session::Make(options),
@@ -490,8 +490,8 @@ TEST(Session, FreesResourcesWhenItIsClosed) {
   EXPECT_EQ(::gradflow::testing::ToyResources(), 0);
 }
 
-// Counts its live instances, and returns a tensor of Pool(). Runs until it is released, even if
-// stopped.
+// Counts its live instances, and returns a tensor of Pool(). Runs while Hold() is set, even if the
+// run is stopped.
 class KeptKernel final : public OpKernel {
  public:
   static std::atomic<int>& Alive() {
@@ -567,7 +567,7 @@ TEST(Session, FreesKernelsAndConstantsWhenItIsClosed) {
   }
 }
 
-TEST(Session, KnowsWhichOutputsNoNodeTakes) {
+TEST(Session, ListsUnusedOutputs) {
   const std::unique_ptr<Session> session = EmptySession();
   GRADFLOW_ASSERT_OK_AND_ASSIGN(std::vector<std::string> unused, session->UnusedOutputs());
   EXPECT_TRUE(unused.empty());
@@ -582,7 +582,7 @@ TEST(Session, KnowsWhichOutputsNoNodeTakes) {
 }
 
 // Each session has more ready nodes than threads. No node ends before the other session has
-// started, and two nodes, one of each session, end only together.
+// started. One node of each session ends only together with its partner in the other session.
 TEST(Session, LetsOtherSessionsRun) {
   for (const int counter : {0, 1}) ToyCounter(counter) = 0;
   ToyMeetings() = 0;
@@ -640,7 +640,7 @@ TEST(Session, ServesAThousandRunsFromEightThreads) {
           const int64_t x = 1000 * t + i;
           const int64_t neg = -x;
           std::vector<Tensor> outputs;
-          // Several plans, and occasional failures.
+          // Uses several plans, and fails now and then.
           if (i % 5 == 4) {
             const absl::Status status = session->Run({{"x", Int(x)}}, {"sum"}, {}, &outputs);
             correct += status.code() == StatusCode::kInvalidArgument;
@@ -662,7 +662,7 @@ TEST(Session, ServesAThousandRunsFromEightThreads) {
   }
 }
 
-TEST(Session, MissesAFeedThatAnEarlierRunHad) {
+TEST(Session, FailsWithoutAFeedThatAnEarlierRunHad) {
   const std::unique_ptr<Session> session = EmptySession();
   GRADFLOW_ASSERT_OK(
       session->Create(Graphs({ToyNode("x", "Placeholder", {}, {{"dtype", DT_INT64}}),
@@ -675,7 +675,7 @@ TEST(Session, MissesAFeedThatAnEarlierRunHad) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("node 'x' (Placeholder)")));
 }
 
-// Its factory calls a hook, once.
+// Its factory calls a hook once.
 class HookKernel final : public OpKernel {
  public:
   static std::function<void()>& Hook() {
@@ -689,8 +689,8 @@ class HookKernel final : public OpKernel {
   absl::Status Compute(KernelContext&) const override { return absl::OkStatus(); }
 };
 
-// While the factory of "a" waits for a task that runs on another thread, this thread may run "b",
-// which also needs a plan.
+// The factory of "a" waits for a task on another thread. Meanwhile this thread may run "b", which
+// also needs a plan.
 TEST(Session, MakesPlansWithinTasksOfTheCaller) {
   const tbb::global_control control(tbb::global_control::max_allowed_parallelism, 8);
   Registry registry;

@@ -1,15 +1,15 @@
 // The JSON that `gradflow view` writes (tools/view/graph_json.cc).
 
-// [name, type, documentation, 1 if a list]
+// [name, type, documentation, 1 for a list]
 export type ArgJson = [string, string, string, 0 | 1];
-// [name, type, default or null, documentation]; and for an editor the minimum, the allowed values,
-// and the default as text of a message.
+// [name, type, default or null, documentation], and for an editor: the minimum, the allowed values,
+// and the default as message text.
 export type AttrJson =
   [string, string, string | null, string, (number | null)?, string[]?, (string | null)?];
 
 export interface OpJson {
   n: string;
-  // 0: not registered; 1: registered; 2: a function of the graph
+  // 0: not registered; 1: registered; 2: a function of the graph.
   k: 0 | 1 | 2;
   // Summary and description.
   s: string;
@@ -21,35 +21,37 @@ export interface OpJson {
   f: 0 | 1;
 }
 
-// What most nodes do not have. Numbers are indices of `strings` unless said otherwise.
+// Properties that most nodes do not have. Numbers are indices into `strings` unless stated
+// otherwise.
 export interface NodeExtra {
-  // Control inputs: nodes.
+  // Control inputs, as node numbers.
   c?: number[];
-  // Inputs that are not in the graph.
+  // Inputs that are missing from the graph.
   u?: number[];
-  // Attributes that differ from their defaults: name, value, ...
+  // Attributes that differ from their defaults: [name, value, ...].
   a?: number[];
-  // Types and shapes of the outputs: type, shape, ...
+  // Types and shapes of the outputs: [type, shape, ...].
   t?: number[];
-  // The number of outputs, if not all are in `t`.
+  // The number of outputs, if `t` does not have all of them.
   no?: number;
-  // Sizes of the input and output arguments, if some are lists.
+  // The sizes of the input and output arguments, if some arguments are lists.
   ni?: number[];
   mo?: number[];
+  // The device.
   d?: number;
   // The problem of the node.
   e?: number;
   // The first values of a constant.
   v?: number;
-  // 1: added, 2: removed, 3: changed; and what changed.
+  // 1: added, 2: removed, 3: changed; and the differences.
   k?: 1 | 2 | 3;
   h?: number[];
 }
 
-// [name, op, [node or -1, output, ...], extra]
+// [name, index into `ops`, data inputs as [node or -1, output, ...], extra]
 export type NodeJson = [string, number, number[], NodeExtra?];
 
-// Statistics of an output. What is not finite is null.
+// Statistics of an output. Values that are not finite are null.
 export interface OutputJson {
   // The node and its output.
   n: number;
@@ -61,35 +63,37 @@ export interface OutputJson {
   nan: number;
   pinf: number;
   ninf: number;
-  // Of the finite elements.
+  // Over the finite elements.
   min: number | null;
   max: number | null;
   mean: number | null;
   sd: number | null;
-  // Counts in equal steps from min to max.
+  // Counts for equal intervals from min to max.
   hist: number[];
   // The first elements.
   first: string;
-  // The elements of a vector, or the smallest and largest of its parts; null is not finite.
+  // The elements of a vector, or the smallest and largest elements of its parts. Values that are
+  // not finite are null.
   c?: (number | null)[];
-  // A picture: rows, columns, channels, levels from 0 to 255, or -1.
+  // A picture: rows, columns, channels, and levels from 0 to 255; -1 for values that are not
+  // finite.
   p?: number[];
 }
 
 export interface RunJson {
-  // Nanoseconds of the whole run.
+  // The duration of the whole run in nanoseconds.
   total: number;
   threads: string[];
-  // Executions: node or -1, begin, end, thread, bytes allocated, bytes of outputs, ... in
+  // Executions: node or -1, begin, end, thread, bytes allocated, bytes of outputs, .... Times are
   // nanoseconds from the start.
   events: number[];
-  // The names of the executions whose node is -1, in their order.
+  // The names of the executions whose node is -1, in order.
   labels: string[];
   outputs: OutputJson[];
 }
 
-// A node that can be edited: name, op, device, inputs and attributes as text of messages. A long
-// attribute is null. `m` is the text of its other fields, null if that has not all of them.
+// An editable node: name, op, device, inputs, and attributes as message text. Long attributes are
+// null. `m` is the text of the other fields; null if the text is incomplete.
 export interface EditNodeJson {
   n: string;
   op: string;
@@ -100,23 +104,23 @@ export interface EditNodeJson {
 }
 
 export interface EditJson {
-  // Whether a server answers calls.
+  // True if a server answers calls.
   server: boolean;
-  // The numbers of the content of the file and of this page, which calls name.
+  // The numbers of the file's content and of this page. Calls send both.
   base: number;
   page: number;
   file: string;
-  // All ops.
+  // All registered ops.
   ops: OpJson[];
   nodes: EditNodeJson[];
   functions: EditFunctionJson[];
-  // The functions' library without the functions, as text of its fields.
+  // The function library without its functions, as text of its fields.
   library: string;
-  // The graph without its nodes and without its library, as text.
+  // The graph without its nodes and its library, as text.
   rest: string;
 }
 
-// A function that can be edited. The inputs of its nodes are "node:output_arg:index" or an argument.
+// An editable function. The inputs of its nodes are "node:output_arg:index" or an argument.
 export interface EditFunctionJson {
   // The FunctionDef without its nodes, as text of its fields.
   h: string;
@@ -148,7 +152,7 @@ async function unzip(base64: string): Promise<string> {
   return new Response(stream).text();
 }
 
-// Decodes the data block of the page, or JSON.
+// Decodes the data block of the page. JSON is accepted as well.
 export async function decode(data: string): Promise<GraphJson> {
   const graph = JSON.parse(data.startsWith('{') ? data : await unzip(data)) as GraphJson;
   if (graph.format !== kFormat) {

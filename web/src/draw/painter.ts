@@ -1,4 +1,4 @@
-// Draws the open scenes: what is on the screen, in three levels of detail.
+// Draws the visible part of the open scenes, in three levels of detail.
 import { duration } from '../data/text.ts';
 import { Flag, kHeader, kLineHeight, kPinHeight } from '../scene/types.ts';
 import type { Item, Scene } from '../scene/types.ts';
@@ -16,22 +16,23 @@ export interface Picture {
   theme: Theme;
   selected: number | null;
   chosen: ReadonlySet<number>;
-  // Blocks that are highlighted.
+  // Highlighted blocks.
   marks: Marks | null;
 }
 
-// Scales from which blocks have pins, with text of 6 pixels, and a title.
+// Blocks show pins, with text of 6 pixels, at this scale or above.
 const kDetailScale = 0.6;
-// The scale from which edges have types, with text of 7 pixels.
+// Edges show types, with text of 7 pixels, at this scale or above.
 const kTypeScale = 0.78;
+// Blocks show a title at this scale or above.
 const kTitleScale = 0.2;
-// The largest numbers of edges and of small blocks on the screen that are all drawn. Beyond them, every
-// second, third, ... is drawn, and those that stand out, up to another number.
+// The largest numbers of visible edges and small blocks that are all drawn. Above these limits,
+// only every second, third, ... is drawn, plus at most kMaxSpecial that stand out.
 const kMaxEdges = 10000;
 const kMaxSmall = 20000;
 const kMaxSpecial = 4000;
 
-// Pixels of an edge that is drawn as a line.
+// Edges shorter than this many pixels are drawn as lines.
 const kStraight = 12;
 
 function fitText(text: string, size: number, width: number): string {
@@ -42,7 +43,7 @@ function fitText(text: string, size: number, width: number): string {
 
 const kChangeMarks = ['', '+', '−', '~'];
 
-// Returns at most `most` of a list, evenly.
+// Returns at most `most` elements of a list, evenly spaced.
 function sample<T>(list: readonly T[], most: number): readonly T[] {
   const step = Math.ceil(list.length / most);
   return step <= 1 ? list : list.filter((_, k) => k % step === 0);
@@ -75,7 +76,7 @@ class Painter {
       x: camera.x + camera.scale * at.x,
       y: camera.y + camera.scale * at.y,
     };
-    // The part of the scene that is on the screen.
+    // The visible part of the scene.
     const left = -to.x / scale;
     const top = -to.y / scale;
     const right = (this.picture.width - to.x) / scale;
@@ -115,7 +116,7 @@ class Painter {
     this.blocks += closed.length;
   }
 
-  // An open scope that is small on the screen looks closed.
+  // An open scope that is small on the screen is drawn as closed.
   private isOpen(item: Item, width: number): boolean {
     return item.id < 0 && width > 40 && this.picture.world.placed.has(~item.id);
   }
@@ -166,14 +167,14 @@ class Painter {
     for (p += 2; p < 2 * start[e + 1]!; p += 2) {
       const nextX = to.x + to.scale * points[p]!;
       const nextY = to.y + to.scale * points[p + 1]!;
-      // A short one is as good as straight.
+      // A short edge looks the same as a straight line.
       if (nextX >= x && Math.abs(nextX - x) + Math.abs(nextY - y) < kStraight) {
         this.surface.lineTo(nextX, nextY);
         x = nextX;
         y = nextY;
         continue;
       }
-      // Level at both ends.
+      // The curve is horizontal at both ends.
       const bend = nextX >= x ? (nextX - x) / 2 : 40 * to.scale;
       this.surface.curveTo(x + bend, y, nextX - bend, nextY, nextX, nextY);
       x = nextX;
@@ -181,7 +182,7 @@ class Painter {
     }
   }
 
-  // Writes type and shape on the edge, where it has room.
+  // Writes the type and shape on the edge if there is room.
   private paintType(scene: Scene, e: number, to: Transform): void {
     const text = scene.types[scene.type[e]!]!;
     if (text === '') return;
@@ -221,7 +222,7 @@ class Painter {
     return { stroke: item.id < 0 ? theme.scopeLine : theme.line, width: 1 };
   }
 
-  // The frame and title of an open scope.
+  // Draws the frame and title of an open scope.
   private paintFrame(scene: Scene, i: number, to: Transform): void {
     const { theme } = this.picture;
     const item = scene.items[i]!;
@@ -240,7 +241,7 @@ class Painter {
     const { theme } = this.picture;
     const fill = this.fill(item);
     if (scale < kTitleScale) {
-      // Only what stands out has a border.
+      // At this scale, only blocks that stand out have a border.
       const [shownW, shownH] = [Math.max(w, 1), Math.max(h, 1)];
       if (this.standsOut(item)) {
         this.surface.rect(x, y, shownW, shownH, { fill, ...this.stroke(item) });
@@ -300,7 +301,7 @@ class Painter {
   }
 }
 
-// Returns the number of blocks on the screen.
+// Paints the picture. Returns the number of visible blocks.
 export function paint(surface: Surface, picture: Picture): number {
   return new Painter(surface, picture).paint();
 }

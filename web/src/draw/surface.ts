@@ -1,14 +1,14 @@
-// What a picture is drawn on, in pixels: a canvas, or the text of an SVG file.
+// The target of a drawing, in pixels: a canvas, or the text of an SVG file.
 
 export interface Surface {
   rect(x: number, y: number, w: number, h: number, style: RectStyle): void;
-  // A rectangle without a border, of which a picture may have tens of thousands.
+  // A rectangle without a border. A picture may have tens of thousands of them.
   bar(x: number, y: number, w: number, h: number, fill: string): void;
   circle(x: number, y: number, radius: number, fill: string): void;
   text(text: string, x: number, y: number, style: TextStyle): void;
-  // What follows is above what was drawn, except text, which is above all.
+  // Starts a layer: later shapes are above earlier shapes. A canvas draws all text on top.
   layer(): void;
-  // A path of lines and curves, drawn by strokePath.
+  // A path of lines and curves. strokePath draws it.
   moveTo(x: number, y: number): void;
   lineTo(x: number, y: number): void;
   curveTo(x1: number, y1: number, x2: number, y2: number, x: number, y: number): void;
@@ -27,14 +27,14 @@ export interface TextStyle {
   color: string;
   size: number;
   bold?: boolean;
-  // Where x is; left by default.
+  // The position of x in the text; left by default.
   align?: 'left' | 'right' | 'center';
 }
 
 export const kFont = 'system-ui, sans-serif';
 
-// Changes of a canvas's style take longer than most shapes. So shapes of one style are drawn
-// together: rectangles and circles before the next path, text at the end.
+// Changing the style of a canvas takes longer than drawing most shapes. Shapes of the same style
+// are therefore drawn together: rectangles and circles before the next path, text at the end.
 export class CanvasSurface implements Surface {
   private readonly rects = new Map<string, { style: RectStyle; list: number[] }>();
   private readonly bars = new Map<string, number[]>();
@@ -130,7 +130,7 @@ export class CanvasSurface implements Surface {
     this.circles.clear();
   }
 
-  // Draws what has not been drawn yet.
+  // Draws all pending shapes.
   finish(): void {
     this.layer();
     const c = this.context;
@@ -171,10 +171,10 @@ export class CanvasSurface implements Surface {
   }
 }
 
-// Returns text for an element or attribute of XML.
+// Escapes text for an XML element or attribute.
 export function escapeXml(text: string): string {
   const named: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
-  // XML has no such characters.
+  // XML does not allow these characters.
   // eslint-disable-next-line no-control-regex
   return text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, '\ufffd')
     .replace(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, '\ufffd')
@@ -185,7 +185,7 @@ export class SvgSurface implements Surface {
   private readonly parts: string[] = [];
   private d: string[] = [];
 
-  // Returns the file.
+  // Returns the text of the SVG file.
   finish(width: number, height: number, background: string, title: string): string {
     return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" ` +
       `viewBox="0 0 ${width} ${height}" font-family="${kFont}" dominant-baseline="central">` +

@@ -1,4 +1,4 @@
-// The colours of the picture, from the style sheet: light, dark, or those of the system.
+// The colours of the picture, from the style sheet: light, dark, or system colours.
 
 export interface Theme {
   background: string;
@@ -23,7 +23,7 @@ const kNames: (keyof Theme)[] = [
   'constant', 'added', 'removed', 'changed', 'problem',
 ];
 
-// All colours have the form "rgb(0, 0, 0)", also those that the system gives by name.
+// Reads the theme. All colours have the form "rgb(0, 0, 0)", even named system colours.
 export function readTheme(): Theme {
   const probe = document.createElement('span');
   probe.style.forcedColorAdjust = 'none';
@@ -38,7 +38,7 @@ export function readTheme(): Theme {
   return theme;
 }
 
-// Returns a colour between two: `share` of the first one. The form is one that SVG 1.1 has, too.
+// Mixes two colours: `share` is the share of the first. SVG 1.1 also supports the resulting form.
 export function mixColors(a: string, b: string, share: number): string {
   const numbers = (color: string): number[] => (color.match(/[\d.]+/g) ?? []).slice(0, 3).map(Number);
   const [from, to] = [numbers(a), numbers(b)];
@@ -46,8 +46,8 @@ export function mixColors(a: string, b: string, share: number): string {
   return `rgb(${from.map((x, i) => Math.round(x * share + to[i]! * (1 - share))).join(', ')})`;
 }
 
-// The colour of a share of the time, from 0 to 1: towards the colour of problems, as far as text can
-// be read on it.
+// The colour of a share of the time, from 0 to 1. It approaches the colour of problems, but text on
+// it stays readable.
 export function heatColor(theme: Theme, heat: number): string {
   return mixColors(theme.problem, theme.block, Math.round(8 + 37 * heat) / 100);
 }

@@ -1,7 +1,7 @@
-// Functions of a graph: their headers, and their bodies as the editor has them.
+// Functions of a graph: their headers, and their bodies in the form that the editor uses.
 //
-// The body of a function is a list of nodes like that of the graph, with a node for each argument,
-// result and control output. The file has these in the header of the function.
+// The body of a function is a list of nodes like the graph, plus a node for each argument, result
+// and control output. The file has these in the header of the function.
 import type { ArgJson, EditFunctionJson, EditNodeJson, OpJson } from '../data/format.ts';
 import { fieldText, typeEnum, typeName } from './fields.ts';
 import { endOf } from './library.ts';
@@ -14,12 +14,12 @@ function text(message: Message, name: string): string {
   return values.length === 0 ? '' : (unquote(values[values.length - 1]!) ?? '');
 }
 
-// The entries of a map of strings.
+// Returns the entries of a string map.
 function entries(message: Message, name: string): Map<string, string> {
   return new Map(messages(message, name).map((entry) => [text(entry, 'key'), text(entry, 'value')]));
 }
 
-// Returns the fields of a message with those of one name replaced, at the place of the first.
+// Replaces all fields named `name` by the fields `by`, at the place of the first replaced field.
 function replaced(fields: readonly Field[], name: string, by: readonly Field[]): Field[] {
   const at = fields.findIndex(([n]) => n === name);
   const rest = (list: readonly Field[]): Field[] => list.filter(([n]) => n !== name);
@@ -29,7 +29,8 @@ function replaced(fields: readonly Field[], name: string, by: readonly Field[]):
 
 const kTypeFields = ['type', 'type_attr', 'number_attr', 'type_list_attr'];
 
-// The type of an argument of a signature, as an attribute: 'type: DT_FLOAT', 'placeholder: "N * T"'.
+// Returns the type of a signature's argument as an attribute: 'type: DT_FLOAT', 'placeholder: "N *
+// T"'.
 function typeOfArg(arg: Message): string {
   const list = text(arg, 'type_list_attr');
   const number = text(arg, 'number_attr');
@@ -40,16 +41,16 @@ function typeOfArg(arg: Message): string {
   return `placeholder: ${quote(list !== '' ? list : number === '' ? one : `${number} * ${one}`)}`;
 }
 
-// An argument, result or control output as the file has it.
+// An argument, result or control output in the form of the file.
 export interface FileEnd {
   json: EditNodeJson;
   end: EndKind;
-  // Of an argument or result, its definition.
+  // The definition of an argument or result; null for a control output.
   def: Message | null;
 }
 
-// Returns a message in which functions named `before` have another name, in attributes of functions
-// too. Calls `found` with each name.
+// Returns a message with function `before` renamed to `after`, including in function attributes.
+// Calls `found` with each name.
 function renamed(message: Message, found: (name: string) => void, before = '', after = ''): Message {
   return {
     fields: message.fields.map(([field, value]): Field => {
@@ -63,8 +64,8 @@ function renamed(message: Message, found: (name: string) => void, before = '', a
     }),
   };
 }
-// Returns the functions that the value of an attribute names; null if its text cannot be read, since
-// it has fields that are unknown here.
+// Returns the functions that the value of an attribute names. Returns null if the text cannot be
+// read because it has unknown fields.
 export function functionsNamed(value: string): string[] | null {
   const names: string[] = [];
   if (!/\bfunc\b/.test(value)) return names;
@@ -75,7 +76,7 @@ export function functionsNamed(value: string): string[] | null {
   }
   return names;
 }
-// Returns the value of an attribute with another name of a function.
+// Returns the value of an attribute with function `before` renamed to `after`.
 export function withFunction(value: string | null, before: string, after: string): string | null {
   if (value === null || functionsNamed(value)?.includes(before) !== true) return value;
   return printText(renamed(parseText(value), () => {}, before, after));
@@ -86,7 +87,7 @@ export class FunctionHeader {
   private readonly message: Message;
   private readonly signature: Message;
   private readonly args: Message[];
-  // The types of its attributes by name: "type", "list(type)".
+  // The types of the function's attributes by name: "type", "list(type)".
   private readonly attrTypes: Map<string, string>;
 
   constructor(json: EditFunctionJson) {
@@ -98,7 +99,7 @@ export class FunctionHeader {
       .map((attr) => [text(attr, 'name'), text(attr, 'type')]));
   }
 
-  // Returns the arguments, results and control outputs. Inputs are as in the file.
+  // Returns the arguments, results and control outputs. Inputs are in the form of the file.
   ends(): FileEnd[] {
     const sources = entries(this.message, 'ret');
     const controls = entries(this.message, 'control_ret');
@@ -116,7 +117,7 @@ export class FunctionHeader {
     ];
   }
 
-  // Returns the functions that attributes of the function and of its arguments name.
+  // Returns the functions that attributes of the function and its arguments name.
   functionsNamed(): string[] {
     const names: string[] = [];
     renamed(this.message, (name) => names.push(name));
@@ -130,7 +131,7 @@ export class FunctionHeader {
       const value = parseText(node.attrs.T ?? '');
       const type = fieldText('type', node.attrs.T ?? '') ?? text(value, 'placeholder');
       const isList = type.includes(' * ') || this.attrTypes.get(type) === 'list(type)';
-      // The type in an attribute has no reference.
+      // Attribute T does not store that an argument is a reference.
       const [, known] = (end === 'arg' ? before.i : before.o).find(([name]) => name === node.name) ?? [];
       const isSame = known === `Ref(${type})`;
       return [node.name, isSame ? known : type, docs.get(node.name) ?? '', isList ? 1 : 0];
@@ -138,9 +139,9 @@ export class FunctionHeader {
     return { ...before, i: args('arg'), o: args('result') };
   }
 
-  // Returns the header of the function with this name and these arguments, results and control outputs, as fields
-  // of a FunctionDef. `defOf` returns the definition that a node had in the file, `inputs` its inputs
-  // as in the file.
+  // Returns the header of the function with this name and these arguments, results and control
+  // outputs, as fields of a FunctionDef. `defOf` returns the definition of a node in the file;
+  // `inputs` returns its inputs in the form of the file.
   fields(name: string, ends: readonly EditNode[], defOf: (node: EditNode) => Message | null,
          inputs: (node: EditNode) => readonly string[]): Field[] {
     const of = (end: EndKind): EditNode[] => ends.filter((node) => node.end === end);
@@ -154,7 +155,7 @@ export class FunctionHeader {
     signature = replaced(signature, 'control_output',
                          controls.map((node) => ['control_output', quote(node.name)]));
     let fields = replaced(this.message.fields, 'signature', [['signature', { fields: signature }]]);
-    // Attributes of arguments follow these.
+    // The old place of each argument; -1 if it is new. Attributes of arguments are keyed by place.
     const places = args.map((node) => {
       const def = defOf(node);
       return def === null ? -1 : this.args.indexOf(def);
@@ -176,14 +177,14 @@ export class FunctionHeader {
         return [[name, { fields: [['key', quote(node.name)], ['value', quote(input.slice(at))]] }]];
       }),
     ];
-    // Results that the signature does not name are not edited.
+    // Keeps results that the signature does not name: the editor does not edit them.
     const known = new Set(this.ends().filter(({ end }) => end === 'result').map(({ json }) => json.n));
     fields = replaced(fields, 'ret', map('ret', results, 0, (key) =>
       !known.has(key) && !results.some((node) => node.name === key)));
     return replaced(fields, 'control_ret', map('control_ret', controls, 1, () => false));
   }
 
-  // Returns the definition of an argument or result; `before` is that of the file.
+  // Returns the definition of an argument or result; `before` is its definition in the file.
   private definition(node: EditNode, before: Message | null): Message {
     const type = node.attrs.T ?? '';
     let fields = before?.fields ?? [];
@@ -208,7 +209,7 @@ export class FunctionHeader {
   }
 }
 
-// Returns the fields of a function's header as lines of text.
+// Returns the fields of a function header as lines of text.
 export function headerText(fields: readonly Field[], indent: string): string {
   return fields.map((field) => `${indent}${printText({ fields: [field] })}\n`).join('');
 }

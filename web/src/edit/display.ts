@@ -1,13 +1,13 @@
-// The data of the page for a graph that is edited: what tools/view/graph_json.cc makes of a file.
+// The page data of an edited graph. For files, tools/view/graph_json.cc creates the same data.
 import type { GraphJson, NodeExtra, NodeJson, OpJson, RunJson } from '../data/format.ts';
 import { shorten } from '../data/text.ts';
 import type { Editor } from './editor.ts';
 import { fieldText } from './fields.ts';
 import { parseInput } from './node.ts';
 
-// A server's answer to a check of the graph.
+// The server's answer to a check of the graph.
 export interface Checked {
-  // Of each node the types and shapes of its outputs; null if it cannot run.
+  // For each node, the types and shapes of its outputs; null if the node cannot run.
   types: (string[] | null)[];
   problems: [number, string][];
   notes: string[];
@@ -17,7 +17,7 @@ const kMaxOutputs = 64;
 const kMaxShown = 200;
 const kMaxNotes = 20;
 
-// Returns a note for each name that several functions have.
+// Returns a note for each name that several functions share.
 function doubleNames(editor: Editor): string[] {
   const names = new Set<string>();
   const double = new Set<string>();

@@ -1,5 +1,5 @@
-// Editor: a graph under construction, with the bodies of its functions, and its history. Pure data;
-// knows no DOM and no server.
+// Editor: a graph under construction, with the bodies of its functions and its edit history. Pure
+// data, without DOM or server.
 import type { EditFunctionJson, EditNodeJson, OpJson } from '../data/format.ts';
 import { leaf } from '../data/text.ts';
 import { FunctionHeader, functionsNamed, headerText, withFunction } from './body.ts';
@@ -15,17 +15,18 @@ import type { EditNode, EndKind } from './node.ts';
 import { messages, parseText, quote, scalars, unquote } from './text.ts';
 import type { Field, Message } from './text.ts';
 
-// A change of the list of nodes at a place: replaced, inserted (no `before`) or removed (no `after`).
+// A change of the node list at a place: replaces, inserts (no `before`) or removes (no `after`) a
+// node.
 interface Patch {
   at: number;
   before: EditNode | null;
   after: EditNode | null;
 }
-// The parts of a graph besides its nodes that an edit may change. Immutable.
+// The parts of the editor's state that are not nodes. Immutable.
 interface Aside {
-  // By EditNode.id, of nodes that are gone too.
+  // Keyed by EditNode.id. Includes removed nodes.
   readonly feeds: ReadonlyMap<number, FeedField>;
-  // The names of the functions by their bodies, in the order of the file.
+  // The names of the functions by body, in the order of the file.
   readonly functions: ReadonlyMap<number, string>;
 }
 interface Edit {
@@ -33,19 +34,19 @@ interface Edit {
   patches: Patch[];
   before: Aside;
   after: Aside;
-  // The number of the graph with this edit.
+  // The version of the graph after this edit.
   version: number;
 }
 
-// The names of new arguments and results.
+// The names of new arguments, results and control outputs.
 const kEndNames: Readonly<Partial<Record<EndKind, string>>> =
   { arg: 'argument', result: 'result', control: 'control' };
 
-// Returns a name that an argument or result may have.
+// Turns `name` into a valid name for an argument or result.
 function nameOfEnd(name: string): string {
   return name.replace(/\W/g, '_').replace(/^[^A-Za-z]+/, '') || 'argument';
 }
-// Returns an argument, result or control output without what a signature does not have.
+// Returns an argument, result or control output without the fields that a signature cannot store.
 function plainEnd(node: EditNodeJson, end: EndKind): EditNodeJson {
   const data = node.i.filter((input) => !input.startsWith('^'));
   const control = node.i.filter((input) => input.startsWith('^'));
@@ -57,31 +58,32 @@ function plainEnd(node: EditNodeJson, end: EndKind): EditNodeJson {
   };
 }
 
-// Returns the bodies whose arguments, results or control outputs are in patches.
+// Returns the bodies whose arguments, results or control outputs the patches change.
 function bodiesOfEnds(patches: readonly Patch[]): number[] {
   const ends = patches.flatMap(({ before, after }) => [before, after])
     .filter((node) => node !== null && node.end !== '');
   return [...new Set(ends.map((node) => node!.body))];
 }
 
-// The uses of functions.
+// Where functions are used.
 interface FunctionUses {
-  // By the name and the body, a node that calls the function or has such an attribute.
+  // A node that calls the function or names it in an attribute, by the name of the function and the
+  // body of the node.
   nodes: Map<string, Map<number, EditNode>>;
-  // By the name, what else names it.
+  // Other parts of the graph that name the function, by name.
   elsewhere: Map<string, string>;
-  // A part of the graph that may name any function; "" if there is none.
+  // A part of the graph that may name any function; "" if there is no such part.
   long: string;
 }
 
-// Names that are taken once. Each name that is taken takes a constant time.
+// Hands out unique names, each in constant time.
 class FreeNames {
   private readonly taken: Set<string>;
   private readonly next = new Map<string, number>();
   constructor(taken: Iterable<string>) {
     this.taken = new Set(taken);
   }
-  // Returns `wanted`, or "wanted_1" and so on.
+  // Returns `wanted`, or "wanted_1" and so on if it is taken.
   take(wanted: string): string {
     let name = wanted;
     let i = this.next.get(wanted) ?? 1;
@@ -92,51 +94,55 @@ class FreeNames {
   }
 }
 
-// The fields of a library that name functions, by their lists. The op of a registered gradient may be
-// a function.
+// The fields of the function library that name functions: [list, field of its elements]. The op of
+// a registered gradient may be a function.
 const kNamingFields: readonly (readonly [string, string])[] = [
   ['gradient', 'function_name'], ['gradient', 'gradient_func'],
   ['registered_gradients', 'gradient_func'], ['registered_gradients', 'registered_op_type'],
 ];
 
-// An end of a connection.
+// One end of a connection.
 export interface End {
   // EditNode.id
   id: number;
   index: number;
 }
 
+// A node for the server: the number of an unchanged node of the file, or the text `t` of a node.
+// The attributes `k` are missing in the text; the server takes them from node `b` of the file.
 export type NodeItem = number | { t: string; b?: number; k?: string[] };
-// A function as in the file, by its number; or its number, which a new one has not, its header if it
-// has changed, and nodes.
+// A function of the file, by number; or an edited function: its nodes, its number unless it is new,
+// and its header if it has changed.
 export type FunctionItem = number | { f?: number; h?: string; nodes: NodeItem[] };
 
-// A function of the file, or a new one.
+// A function, from the file or new.
 interface FunctionBase {
   isNew: boolean;
   header: FunctionHeader;
   json: EditFunctionJson;
-  // Its definition in the file; null if calls of this name are not its.
+  // The definition in the file; null if calls of this name do not call this function.
   op: OpJson | null;
-  // The place of its first node, after the arguments, among all of the file, and that after the last.
+  // The place of its first node after the arguments, among all nodes of the file, and the place
+  // after its last node.
   begin: number;
   end: number;
   // The number of arguments, results and control outputs.
   numEnds: number;
-  // The header as the editor writes it.
+  // The header in the editor's formatting.
   text: string;
 }
 function isAscending(nodes: readonly EditNode[]): boolean {
   return nodes.every((node, i) => i === 0 || node.base > nodes[i - 1]!.base);
 }
 
-// The order of a list of nodes: that of the bodies, and in each arguments, nodes, results.
+// The order of the node list: by body, and within a body arguments, nodes, results, control
+// outputs.
 const kRanks: Readonly<Record<EndKind, number>> = { arg: 0, '': 1, result: 2, control: 3 };
 function rank(node: EditNode): number {
   return 4 * node.body + kRanks[node.end];
 }
-// Names are unique in a body; those of results and of control outputs among themselves. The others
-// come first: only they can be read.
+// Names are unique in a body. Results and control outputs have separate name spaces, because only
+// arguments and nodes can be read.
 function nameKey(name: string, body: number, end: EndKind): string {
   return `${body}${end === 'result' || end === 'control' ? end[0]! : ':'}${name}`;
 }
@@ -144,8 +150,8 @@ function nameKey(name: string, body: number, end: EndKind): string {
 export class Editor {
   private list: EditNode[];
   private readonly base: readonly EditNode[];
-  // By base, of the nodes of functions the inputs as in the file, of arguments and results the
-  // definitions, and the inputs that have other texts in the file than the editor would write.
+  // The inputs of function nodes in the form of the file, the inputs whose text differs
+  // from what the editor would write, and the definitions of arguments and results, by base.
   private readonly fileInputs = new Map<number, readonly string[]>();
   private readonly oddInputs = new Map<number, ReadonlySet<number>>();
   private readonly fileDefs = new Map<number, Message>();
@@ -155,7 +161,7 @@ export class Editor {
   private readonly past: Edit[] = [];
   private readonly future: Edit[] = [];
   private nextId: number;
-  // The number of the last edit that was made.
+  // The version of the last edit.
   private versions = 0;
   private byName: Map<string, number> | null = null;
   private byBody: EditNode[][] | null = null;
@@ -163,10 +169,10 @@ export class Editor {
   private uses: FunctionUses | null = null;
   // The version before the first edit of the history.
   private firstVersion = 0;
-  // The largest size of all files that the history feeds, in characters of base64.
+  // The total size limit of all files fed in the history, in base64 characters.
   maxFeedBytes = 128 * 1024 * 1024;
 
-  // `rest` and `functionsRest` are EditJson.rest and .library.
+  // `rest` and `functionsRest` are EditJson.rest and EditJson.library.
   constructor(readonly library: Library, nodes: readonly EditNodeJson[], readonly rest: string,
               functions: readonly EditFunctionJson[] = [], private readonly functionsRest = '') {
     const list = nodes.map((node, i) => nodeFromJson(node, i, i));
@@ -176,7 +182,7 @@ export class Editor {
       feeds: new Map(), functions: new Map(this.functionBases.map(({ header }, f) => [f + 1, header.name])),
     };
     this.list = list;
-    // The inputs, when all nodes are known.
+    // Resolves the inputs after all nodes are known.
     for (const [i, inputs] of this.fileInputs) {
       const node = list[i]!;
       list[i] = { ...node, inputs: inputs.map((input) => this.fromFile(input, node.body)) };
@@ -193,7 +199,7 @@ export class Editor {
       base.text = headerText(this.headerOf(f), '');
     });
   }
-  // `names` are those of the functions before.
+  // `names` are the names of the preceding functions.
   private readFunction(json: EditFunctionJson, list: EditNode[], names: Set<string>): void {
     const header = new FunctionHeader(json);
     const body = this.functionBases.length + 1;
@@ -210,7 +216,7 @@ export class Editor {
     const end = list.length;
     for (const e of ends) if (e.end !== 'arg') add(e.json, e.end, e.def);
     const op = this.library.find(header.name);
-    // An op of the library hides a function of its name, and a function another one.
+    // A library op hides a function of the same name, and so does an earlier function.
     const isCalled = op?.k === 2 && !names.has(header.name);
     names.add(header.name);
     this.functionBases.push({
@@ -227,27 +233,28 @@ export class Editor {
   get functions(): readonly string[] {
     return [...this.aside.functions.values()];
   }
-  // The bodies of the functions: EditNode.body.
+  // The bodies of the functions (EditNode.body).
   get bodies(): readonly number[] {
     return [...this.aside.functions.keys()];
   }
-  // The names by their bodies. Another map after each change, and the same again when it is undone.
+  // The names by body. A new map after each change; undoing restores the old map.
   get functionNames(): ReadonlyMap<number, string> {
     return this.aside.functions;
   }
-  // Returns the name of the function that has a body.
+  // Returns the name of the function with this body.
   functionOf(body: number): string {
     return this.aside.functions.get(body) ?? '';
   }
-  // Returns the body of a function; 0 if there is none. Of functions of one name, the first.
+  // Returns the body of a function; 0 if there is none. If several functions share the name,
+  // returns the first.
   bodyOf(name: string): number {
     return this.bodies.find((body) => this.functionOf(body) === name) ?? 0;
   }
-  // The feeds of runs. Another map after each change, and the same again when it is undone.
+  // The feeds of runs. A new map after each change; undoing restores the old map.
   get feeds(): ReadonlyMap<number, FeedField> {
     return this.aside.feeds;
   }
-  // Returns the nodes of a body, its ends among them; those of the graph for 0.
+  // Returns the nodes of a body, including arguments and results; 0 is the graph.
   nodesOf(body: number): readonly EditNode[] {
     if (this.byBody === null) {
       this.byBody = Array.from({ length: this.functionBases.length + 1 }, () => []);
@@ -255,7 +262,7 @@ export class Editor {
     }
     return this.byBody[body] ?? [];
   }
-  // Returns the node that inputs name, of the graph or of another body.
+  // Returns the node with this name that inputs of the body can read.
   find(name: string, body = 0): EditNode | null {
     return this.findEnd(name, body, '');
   }
@@ -277,19 +284,19 @@ export class Editor {
   get redoTitle(): string | null {
     return this.future[this.future.length - 1]?.title ?? null;
   }
-  // The number of this state of the graph: 0 for the file.
+  // The version of the current state; 0 is the file.
   get version(): number {
     return this.past[this.past.length - 1]?.version ?? this.firstVersion;
   }
-  // Whether a node is as in the file.
+  // Returns true if the node is the same as in the file.
   isUntouched(node: EditNode): boolean {
     return node.base >= 0 && isSameNode(node, this.base[node.base]!);
   }
 
   // ---- Functions ----
 
-  // Returns an input of a function of the file, "sum:z:0", as one of a graph. One whose output is not
-  // known stays as it is.
+  // Converts an input of a function in the file, "sum:z:0", to the form of a graph. An unknown
+  // output is left unchanged.
   private fromFile(input: string, body: number): string {
     const match = /^([^:^]+):(\w+):(\d{1,9})$/.exec(input);
     const source = match === null ? null : this.find(match[1]!, body);
@@ -297,7 +304,7 @@ export class Editor {
     const index = this.library.outputIndex(source, match[2]!, Number(match[3]));
     return index < 0 ? input : formatInput(source.name, index);
   }
-  // Returns the reverse.
+  // The inverse of fromFile().
   private toFile(input: string, body: number): string {
     if (input === '' || input.startsWith('^')) return input;
     const { node, output } = parseInput(input);
@@ -306,7 +313,7 @@ export class Editor {
     const name = this.library.outputName(source, output);
     return name === null ? input : `${node}:${name}`;
   }
-  // Returns the inputs of a node as a file has them.
+  // Returns the inputs of a node in the form of the file.
   private inputsOfFile(node: EditNode): readonly string[] {
     if (node.body === 0) return node.inputs;
     const odd = this.oddInputs.get(node.base);
@@ -323,7 +330,7 @@ export class Editor {
       (node) => this.inputsOfFile(node));
   }
 
-  // Returns a function for a server.
+  // Returns a function in the form of the server.
   private functionItem(f: number): FunctionItem {
     const base = this.functionBases[f]!;
     const body = this.nodesOf(f + 1);
@@ -336,7 +343,7 @@ export class Editor {
     return text === base.text ? { f, nodes } : { f, h: text, nodes };
   }
   functionItems(): FunctionItem[] {
-    // Nodes that were not edited, or whose edits are undone, are those of the file.
+    // Nodes that are unedited, or whose edits were undone, come from the file.
     const isBase = (node: EditNode): boolean => node === this.base[node.base];
     const hasSignatures = this.functionBases.every((base, f) => {
       const ends = this.endsOf(f + 1);
@@ -352,7 +359,7 @@ export class Editor {
     });
   }
 
-  // Returns the library of functions as text.
+  // Returns the function library as text.
   private libraryText(): string {
     const functions = this.bodies.map((body) => {
       const f = body - 1;
@@ -369,7 +376,7 @@ export class Editor {
 
   // ---- Files ----
 
-  // Returns the graph as text of a file. A long attribute of the file is missing.
+  // Returns the graph as the text of a file. Long attributes of the file are missing.
   text(): string {
     return graphText(this.nodesOf(0)) + this.libraryText() + this.rest;
   }
@@ -378,11 +385,11 @@ export class Editor {
       node.more !== null && Object.values(node.attrs).every((value) => value !== null));
   }
 
-  // Returns the graph for a server (tools/edit/edit_graph.h).
+  // Returns the graph in the form of the server (tools/edit/edit_graph.h).
   items(): NodeItem[] {
     return this.nodesOf(0).map((node) => this.item(node, 0));
   }
-  // `first` is the place of the first node of the body in the file.
+  // `first` is the place of the body's first node in the file.
   private item(node: EditNode, first: number): NodeItem {
     const inputs = this.inputsOfFile(node);
     const before = this.fileInputs.get(node.base);
@@ -392,18 +399,18 @@ export class Editor {
     if (node.base < 0) return { t: nodeText(written) };
     const original = this.base[node.base]!.attrs;
     const kept = Object.keys(node.attrs).filter((name) => node.attrs[name] === original[name]);
-    // The server keeps the other fields of the node of the file.
+    // The server keeps the other fields of the node in the file.
     return { t: nodeText({ ...written, more: '' }, '', new Set(kept)), b: node.base - first, k: kept };
   }
 
-  // Returns a name that no op has.
+  // Returns a function name that no op has.
   freeFunction(wanted: string): string {
     for (let i = 1; ; ++i) {
       const name = i === 1 ? wanted : `${wanted}_${i}`;
       if (this.library.find(name) === null && this.bodyOf(name) === 0) return name;
     }
   }
-  // Returns a name that no node of the body has.
+  // Returns a node name that is free in the body.
   freeName(wanted: string, body = 0, end: EndKind = ''): string {
     if (this.findEnd(wanted, body, end) === null) return wanted;
     const stem = wanted.replace(/_\d+$/, '');
@@ -434,8 +441,8 @@ export class Editor {
     return edit.title;
   }
 
-  // Applies patches one after the other. Runs of insertions at growing places, and of removals at
-  // falling ones, take one pass over the list each.
+  // Applies patches in order. Consecutive insertions at ascending places, and consecutive removals
+  // at descending places, take one pass over the list.
   private changeAll(patches: readonly Patch[]): void {
     for (let first = 0; first < patches.length;) {
       const { at, before, after } = patches[first]!;
@@ -463,7 +470,7 @@ export class Editor {
     this.byBody = null;
     this.uses = null;
   }
-  // `patches` have the places of new nodes in the list with all of them, in order.
+  // `patches` give the places of new nodes in the resulting list, in ascending order.
   private insertRun(patches: readonly Patch[]): void {
     const list: EditNode[] = [];
     let from = 0;
@@ -475,7 +482,7 @@ export class Editor {
     this.list = list;
   }
 
-  // Sets what is not nodes, with the ops that calls of the functions have. The nodes are set before.
+  // Sets the state that is not nodes, and updates the function ops. The nodes must already be set.
   private setAside(aside: Aside): void {
     const before = this.aside.functions;
     this.aside = aside;
@@ -497,7 +504,7 @@ export class Editor {
     this.library.setFunction({ ...header.op(op, this.endsOf(body)), n });
   }
 
-  // Makes an edit. Patches of a new or renamed function's calls have its new name.
+  // Makes an edit. Patches of calls to a new or renamed function already use its new name.
   private apply(title: string, patches: Patch[], functions = this.aside.functions): void {
     if (patches.length === 0 && functions === this.aside.functions) return;
     const aside = { before: this.aside, after: { ...this.aside, functions } };
@@ -506,7 +513,7 @@ export class Editor {
     const all = [...patches];
     this.changeAll(patches);
     bodies.forEach((body, i) => {
-      // Inputs and outputs of the calls are found with the signature before.
+      // Resolves inputs and outputs of the calls with the old signature.
       const calls = this.callPatches(body, before[i]!);
       this.changeAll(calls);
       all.push(...calls);
@@ -517,7 +524,8 @@ export class Editor {
     this.future.length = 0;
   }
 
-  // Makes the edits of `edit` one, with the title of the first; none, if it fails.
+  // Combines the edits made by `edit` into one, with the title of the first. Undoes them all if
+  // `edit` throws.
   together<T>(edit: () => T): T {
     const begin = this.past.length;
     let result: T;
@@ -537,7 +545,8 @@ export class Editor {
     return result;
   }
 
-  // Sets what the output of a node is fed in runs. No file has it, so the version stays.
+  // Sets the feed of a node's output. The version does not change, because feeds are not part of a
+  // file.
   setFeed(id: number, field: FeedField): void {
     const node = this.need(id);
     if (isSameFeed(field, this.feeds.get(id) ?? kNoFeed)) return;
@@ -548,7 +557,7 @@ export class Editor {
     this.forget();
   }
 
-  // Forgets the oldest edits while the files that are fed in the history take too much memory.
+  // Drops the oldest edits while the files fed in the history take too much memory.
   private forget(): void {
     const sizes = new Map<string, number>();
     let total = 0;
@@ -565,13 +574,13 @@ export class Editor {
     }
   }
 
-  // Sets the signatures of the functions whose arguments or results are in the patches.
+  // Updates the signatures of functions whose arguments or results the patches change.
   private updateFunctions(patches: readonly Patch[]): void {
     for (const body of bodiesOfEnds(patches)) this.updateFunction(body);
   }
 
-  // Returns how the calls of a function, and what reads them, follow a change of its signature. The
-  // library has the signature before.
+  // Returns patches that adapt the calls of a function, and the readers of the calls, to a new
+  // signature. The library still has the old signature.
   private callPatches(body: number, before: readonly EditNode[]): Patch[] {
     const { op: original } = this.functionBases[body - 1]!;
     const op = original === null ? null : this.library.find(this.functionOf(body));
@@ -586,7 +595,7 @@ export class Editor {
       list.length === size && list.every((from, i) => from === i);
     if (isSame(args, op.i.length) && isSame(results, op.o.length)) return [];
     const changed = new Map<number, EditNode>();
-    // For each call, by its body and name, the places of its outputs now; -1 if it is gone.
+    // For each call, by body and name: the new places of its outputs; -1 for removed outputs.
     const outputs = new Map<string, number[]>();
     this.list.forEach((node, at) => {
       if (node.op !== op.n || node.end !== '') return;
@@ -646,13 +655,13 @@ export class Editor {
     if (body !== 0 && this.functionOf(body) === '') throw new Error('the function is not in the graph');
   }
 
-  // ---- Edits: each is one step of the history. They throw an error that says what does not fit ----
+  // ---- Edits: each is one step of the history. Invalid edits throw an error with the reason ----
 
   private make(op: string, name: string, body: number): EditNode {
     const def = this.library.find(op);
     const attrs: Record<string, string> = {};
     for (const [attr, type, , , min, , value] of def?.a ?? []) {
-      // The sizes of lists grow with their connections.
+      // List sizes grow with their connections.
       if (value !== null && value !== undefined) continue;
       if (type === 'int') attrs[attr] = `i: ${def!.i.some((arg) => this.library.numberAttr(arg) === attr) ? 0 : (min ?? 0)}`;
       if (type === 'list(type)') attrs[attr] = 'list { }';
@@ -664,7 +673,7 @@ export class Editor {
     return { ...node, inputs: pins.map(() => '') };
   }
 
-  // Adds a block, not connected, with these attributes, and returns it.
+  // Adds an unconnected block with these attributes, and returns it.
   add(op: string, name = '', attrs: Readonly<Record<string, string>> = {}, body = 0): EditNode {
     this.needBody(body);
     const end = body === 0 ? '' : endOf(op);
@@ -677,14 +686,14 @@ export class Editor {
     this.apply(`Add ${node.name}`, [{ at: this.placeOf(node), before: null, after: node }]);
     return node;
   }
-  // Returns the place of a new node.
+  // Returns the place for a new node.
   private placeOf(node: EditNode, list: readonly EditNode[] = this.list): number {
     const at = list.findIndex((other) => rank(other) > rank(node));
     return at < 0 ? list.length : at;
   }
 
-  // Adds nodes of a text or of a server. Names that are taken get a suffix, also where these nodes
-  // read each other.
+  // Adds nodes from text or from a server. Names that are taken get a suffix; inputs between the
+  // new nodes are adapted.
   paste(nodes: readonly EditNodeJson[], title = 'Paste', body = 0): EditNode[] {
     this.needBody(body);
     const names = new Map<string, string>();
@@ -715,11 +724,11 @@ export class Editor {
     return added;
   }
 
-  // Removes blocks. Pins that read them are no longer connected.
+  // Removes blocks. Disconnects the pins that read them.
   remove(ids: readonly number[]): void {
     const nodes = [...new Set(ids)].map((id) => this.need(id));
     const going = new Set(nodes.map((node) => node.id));
-    // Results have names, too, but nothing reads them.
+    // Results also have names, but nothing reads them.
     const gone = new Set(nodes.filter((node) => node.end === '' || node.end === 'arg')
       .map((node) => nameKey(node.name, node.body, '')));
     const patches: Patch[] = [];
@@ -740,7 +749,7 @@ export class Editor {
     this.renameAll([[id, name]], `Rename ${this.need(id).name}`);
   }
 
-  // Gives blocks new names, which differ, at once.
+  // Renames blocks together. The new names must differ.
   private renameAll(names: readonly (readonly [number, string])[], title: string): void {
     const all = new Map<string, string>();
     const { body } = this.need(names[0]![0]);
@@ -761,7 +770,7 @@ export class Editor {
         throw new Error(`there is a block '${name}' already`);
       }
     }
-    // The names that inputs have.
+    // The new names by old name, as inputs spell them.
     const renamed = new Map([...all].flatMap(([key, name]): [string, string][] =>
       (key.startsWith(nameKey('', body, '')) ? [[key.slice(nameKey('', body, '').length), name]] : [])));
     const changed: EditNode[] = [];
@@ -771,7 +780,7 @@ export class Editor {
         const name = input === '' ? undefined : renamed.get(parseInput(input).node);
         return name === undefined ? input : redirectInput(input, name);
       });
-      // The nodes that it is colocated with.
+      // Also renames the nodes that this node is colocated with.
       const group = node.attrs._class;
       const attrs = typeof group !== 'string' ? node.attrs : {
         ...node.attrs,
@@ -787,13 +796,13 @@ export class Editor {
     this.replace(title, changed);
   }
 
-  // Moves blocks from a scope that all of them are in, "a/b/", into another. "" is that of all.
+  // Moves blocks that are all in scope `from` ("a/b/") to scope `to`. "" is the outermost scope.
   moveTo(ids: readonly number[], from: string, to: string): void {
     const prefix = to.replace(/\/?$/, to === '' ? '' : '/');
     this.renameAll(ids.map((id) => [id, prefix + this.need(id).name.slice(from.length)]),
                    prefix === '' ? `Take out of ${from}` : `Put into ${prefix}`);
   }
-  // Returns the scope that blocks are in, "a/b/", or "".
+  // Returns the innermost scope that contains all the blocks: "a/b/", or "".
   commonScope(ids: readonly number[]): string {
     let common: string[] | null = null;
     for (const id of ids) {
@@ -805,20 +814,20 @@ export class Editor {
     return common === null || common.length === 0 ? '' : `${common.join('/')}/`;
   }
 
-  // Sets an attribute to a value in text format; removes it if the value is null.
+  // Sets an attribute to a value in text format, or removes it if the value is null.
   setAttr(id: number, name: string, text: string | null): void {
     const node = this.need(id);
     const attrs = { ...node.attrs };
     if (text === null) delete attrs[name];
     else attrs[name] = text;
-    // The type of a constant is that of its value.
+    // A constant has the type of its value.
     const type = /^tensor \{ dtype: (DT_\w+) /.exec(text ?? '')?.[1];
     if (node.op === 'Const' && name === 'value' && type !== undefined) attrs.dtype = `type: ${type}`;
     this.setAttrs(node, attrs, `Set ${name} of ${node.name}`);
   }
   private setAttrs(node: EditNode, attrs: Record<string, string | null>, title: string): void {
     let after: EditNode = { ...node, attrs };
-    // The inputs of lists that are shorter or longer now.
+    // Adapts the inputs if lists have become longer or shorter.
     const isLonger = this.library.find(node.op)?.i
       .some((arg) => this.library.sizeOf(node, arg) !== this.library.sizeOf(after, arg));
     if (isLonger === true) {
@@ -828,8 +837,8 @@ export class Editor {
     }
     if (!isSameNode(node, after)) this.replace(title, [after]);
   }
-  // Returns the data inputs of `node` for the pins that `after` has: those of each argument, and those
-  // that no argument has.
+  // Distributes the data inputs of `node` over the pins of `after`: the inputs of each argument,
+  // then inputs that belong to no argument.
   private fitInputs(node: EditNode, after: EditNode, data: readonly string[]): string[] {
     const inputs: string[] = [];
     let at = 0;
@@ -847,12 +856,12 @@ export class Editor {
     if (device !== node.device) this.replace(`Set the device of ${node.name}`, [{ ...node, device }]);
   }
 
-  // Returns the attributes that connecting sets, or why it does not fit.
+  // Returns the attributes that connecting would set, or the reason why the connection is invalid.
   check(from: End, to: End, pin: Pin): Record<string, string> | string {
     return this.checkWith(from, to, pin, (source, target) => this.reaches(target, source));
   }
-  // Returns the pins of blocks that a pin may be connected to. Takes time linear in the graph and in
-  // the pins of the blocks.
+  // Returns the pins of the blocks `ids` that pin `end` may be connected to. Takes time linear in
+  // the graph and in the number of pins.
   fitting(end: End, isOutput: boolean, ids: Iterable<number>): End[] {
     const node = this.get(end.id);
     if (node === null) return [];
@@ -873,7 +882,7 @@ export class Editor {
     }
     return found;
   }
-  // The nodes that a node reads, by any way, and itself, as reaches() finds them.
+  // Returns the node and all nodes that it depends on, with the same rules as reaches().
   private producersOf(node: EditNode): Set<number> {
     const seen = new Set([node.id]);
     const work = [node];
@@ -904,7 +913,7 @@ export class Editor {
     const work = [node];
     while (work.length > 0) {
       const last = work.pop()!;
-      // Nothing reads a result.
+      // Results have no readers.
       if (last.end === 'result' || last.end === 'control') continue;
       for (const reader of readers.get(last.name) ?? []) {
         if (seen.has(reader.id)) continue;
@@ -924,14 +933,15 @@ export class Editor {
     if (output === undefined) return `${source.name} has no output ${from.index}`;
     if (isCycle(source, target)) return 'the connection would make a cycle';
     const data = target.inputs.filter((input) => !input.startsWith('^'));
-    // A type is free if no other input fixes it.
+    // A type attribute is free if no other input fixes it.
     const isFree = (attr: string): boolean => this.library.inputs(target).every((other) =>
       other.isNew || this.library.typeAttr(other.arg) !== attr ||
       (other.index === pin.index && !pin.isNew) || (data[other.index] ?? '') === '');
     return this.library.fit(target, pin, this.library.typeOf(source, output), isFree);
   }
 
-  // Whether `to` reads `from`, by any way. Loops of TensorFlow go through NextIteration.
+  // Returns true if `to` depends on `from`. Edges through NextIteration do not count, because
+  // TensorFlow's loops use them.
   private reaches(from: EditNode, to: EditNode): boolean {
     const seen = new Set<string>();
     const work = [to];
@@ -949,8 +959,8 @@ export class Editor {
     return false;
   }
 
-  // Connects an output to an input, whose connection it replaces. `to.index` is that of a pin of
-  // Library.inputs().
+  // Connects an output to an input, and replaces the input's connection. `to.index` is the index of
+  // a pin of Library.inputs().
   connect(from: End, to: End, isNew = false): void {
     const source = this.need(from.id);
     const target = this.need(to.id);
@@ -985,7 +995,7 @@ export class Editor {
                  [{ ...target, inputs: target.end === 'control' ? [input] : [...target.inputs, input] }]);
   }
 
-  // Disconnects an input by its place among all inputs. A list gets shorter.
+  // Disconnects an input, given its place among all inputs. Removing an element shortens its list.
   disconnect(id: number, place: number): void {
     const node = this.need(id);
     const input = node.inputs[place];
@@ -998,7 +1008,7 @@ export class Editor {
     if (input.startsWith('^')) {
       inputs.splice(place, 1);
     } else if (pin !== undefined && pin.arg[3] === 1 && number !== '') {
-      // Another argument may have the same size.
+      // Another argument may share the size attribute.
       const sharing = (this.library.find(node.op)?.i ?? [])
         .filter((arg) => this.library.numberAttr(arg) === number);
       if (sharing.length === 1) {
@@ -1014,9 +1024,9 @@ export class Editor {
     this.replace(`Disconnect ${node.name}`, [{ ...node, inputs, attrs }]);
   }
 
-  // ---- Functions: added, renamed and removed in one step, with what names them ----
+  // ---- Functions: each edit is one step of the history, and also updates the library ----
 
-  // Throws unless a function may have a name.
+  // Throws unless a function may have this name.
   private checkFunction(name: string): void {
     if (!/^[A-Za-z_]\w*$/.test(name)) {
       throw new Error('the name of a function has letters, digits and _, and begins with no digit');
@@ -1026,7 +1036,7 @@ export class Editor {
     }
   }
 
-  // Returns the uses of functions, which one pass over the graph finds after each edit.
+  // Returns the uses of functions. Computed in one pass over the graph after each edit.
   private functionUses(): FunctionUses {
     this.uses ??= this.findFunctionUses();
     return this.uses;
@@ -1042,7 +1052,7 @@ export class Editor {
         const found = value === null ? null : functionsNamed(value);
         names.push(...(found ?? []));
         if (found !== null) continue;
-        // An attribute that the page does not have, or cannot read, may name functions.
+        // An attribute that the page does not have or cannot read may name functions.
         const type = this.library.attr(op, attr)?.[1] ?? 'func';
         if (value !== null || type.includes('func')) long ||= `attribute '${attr}' of '${node.name}' may name it`;
       }
@@ -1068,7 +1078,7 @@ export class Editor {
     return { nodes, elsewhere, long };
   }
 
-  // Adds a function with one argument, which is also its result, and returns its body.
+  // Adds a function whose only argument is also its result, and returns its body.
   addFunction(name: string): number {
     this.checkFunction(name);
     const body = this.newFunction(name);
@@ -1079,8 +1089,8 @@ export class Editor {
                new Map([...this.aside.functions, [body, name]]));
     return body;
   }
-  // Makes the place of a function whose nodes an edit adds, and returns its body. Without that edit,
-  // there is no such function.
+  // Reserves a function whose nodes a following edit adds, and returns its body. The function does
+  // not exist without that edit.
   private newFunction(name: string): number {
     const json = { h: `signature { name: ${quote(name)} }`, nodes: [] };
     const op: OpJson = { n: name, k: 2, s: '', d: '', i: [], o: [], a: [], f: 0 };
@@ -1090,20 +1100,20 @@ export class Editor {
     this.byBody = null;
     return this.functionBases.length;
   }
-  // Returns what adds nodes to a list.
+  // Returns patches that add nodes to a list.
   private insertions(nodes: readonly EditNode[], list: readonly EditNode[] = this.list): Patch[] {
     const sorted = [...nodes].sort((a, b) => rank(a) - rank(b));
     let at = 0;
-    // Places in the list as it grows.
+    // Places refer to the growing list.
     return sorted.map((after, i) => {
       while (at < list.length && rank(list[at]!) <= rank(after)) ++at;
       return { at: at + i, before: null, after };
     });
   }
 
-  // Moves blocks into a new function, and puts a call in their place, which it returns. The tensors
-  // that they read are arguments. Results are the tensors that others read, and those of blocks that
-  // none reads.
+  // Moves blocks into a new function and replaces them with a call, which it returns. The tensors
+  // that the blocks read become arguments. The results are the tensors that other blocks read, and
+  // the outputs of blocks that nothing reads.
   extractFunction(ids: readonly number[], name: string): EditNode {
     this.checkFunction(name);
     const chosen = new Set(ids);
@@ -1121,7 +1131,7 @@ export class Editor {
       if (type === '') throw new Error(`the type of '${formatInput(source.name, output)}' is not known`);
       return `type: ${typeEnum(type)}`;
     };
-    // By the tensor outside, the argument.
+    // The argument for each outside tensor.
     const args = new Map<string, EditNode>();
     const after = new Set<string>();
     const isRead = new Set<string>();
@@ -1195,7 +1205,7 @@ export class Editor {
       id: this.nextId++, base: -1, body: from, end: '', name: callName, op: name, device: '',
       inputs: [...args.keys(), ...after], attrs: {}, more: '',
     };
-    // Nothing fails from here on.
+    // The edit cannot fail after this point.
     this.newFunction(name);
     this.list.forEach((node, at) => {
       if (chosen.has(node.id)) patches.push({ at, before: node, after: null });
@@ -1207,7 +1217,8 @@ export class Editor {
     this.apply(`Make function ${name}`, patches, new Map([...this.aside.functions, [body, name]]));
     return call;
   }
-  // Throws if an input of `reader` is a reference: arguments and results of functions are values.
+  // Throws if `reader` takes this output of `source` by reference, because arguments and results of
+  // functions are values.
   private checkValue(source: EditNode, output: number, reader: EditNode, input: number): void {
     const { library } = this;
     if (!library.outputs(source).some((pin) => pin.index === output && isReference(pin.arg))) return;
@@ -1215,7 +1226,7 @@ export class Editor {
       throw new Error(`'${reader.name}' changes '${source.name}' by reference: both stay, or both move`);
     }
   }
-  // Throws if these nodes cannot be moved into a function. `inside` has them by their names.
+  // Throws if these nodes cannot be moved into a function. `inside` maps their names to the nodes.
   private checkExtraction(nodes: readonly EditNode[], inside: ReadonlyMap<string, EditNode>): void {
     const { body: from } = nodes[0]!;
     const work: string[] = [];
@@ -1236,7 +1247,7 @@ export class Editor {
         }
       }
     }
-    // The producers of the arguments.
+    // Visits the producers of the arguments.
     const seen = new Set<string>();
     while (work.length > 0) {
       const name = work.pop()!;
@@ -1248,7 +1259,7 @@ export class Editor {
     }
   }
 
-  // Gives a function another name, in all calls and attributes too.
+  // Renames a function, including in all calls and attributes.
   renameFunction(body: number, name: string): void {
     const before = this.functionOf(body);
     if (before === '') throw new Error('there is no such function');
@@ -1273,7 +1284,7 @@ export class Editor {
     this.apply(`Rename function ${before}`, patches, functions);
   }
 
-  // Returns why each function cannot be removed, by its body; "" if it can.
+  // Returns, by body, the reason why each function cannot be removed; "" if it can.
   removalProblems(): Map<number, string> {
     const { nodes, elsewhere, long } = this.functionUses();
     return new Map([...this.aside.functions].map(([body, name]) => {

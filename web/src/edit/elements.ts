@@ -1,7 +1,8 @@
-// The elements of constants: as a person writes them, as a TensorProto lists them, and as bytes.
+// The elements of constants in three forms: as people write them, as a TensorProto lists them, and
+// as bytes.
 import { unquoteBytes, unquote } from './text.ts';
 
-// Longer contents are shown as text of the message.
+// Contents with more elements are shown as message text.
 const kMaxElements = 4096;
 
 function numberText(value: number, isSame: (text: number) => boolean): string {
@@ -20,13 +21,13 @@ function parseNumber(text: string): number {
   return /^[-+]?nan$/i.test(text) ? NaN : Number(text);
 }
 
-// Returns the bits of the nearest float of 16 bits, with ties to even.
+// Returns the bits of the nearest 16-bit float. Ties round to even.
 export function halfBits(value: number): number {
   const sign = value < 0 || Object.is(value, -0) ? 0x8000 : 0;
   const size = Math.abs(value);
   if (Number.isNaN(value)) return 0x7e00;
   if (size >= 65520) return sign | 0x7c00;
-  // The exponent of the unit of the last place; subnormal numbers have the least one.
+  // The exponent of the unit in the last place. Subnormal numbers have the smallest exponent.
   const unit = Math.max(Math.floor(Math.log2(size === 0 ? 1 : size)), -14) - 10;
   const scaled = size / 2 ** unit;
   let rounded = Math.floor(scaled);
@@ -60,19 +61,19 @@ export function isNumber(text: string): boolean {
   return kNumber.test(text);
 }
 
-// How the elements of a type are written.
+// The notation for elements of a type.
 interface Kind {
-  // The list of a TensorProto.
+  // The name of the TensorProto's list.
   list: string;
-  // Entries of the list for each element.
+  // The number of list entries per element.
   width: number;
-  // Bytes of an element; 0 if it has no content.
+  // The number of bytes per element; 0 if the type has no tensor content.
   bytes: number;
   isElement: (text: string) => boolean;
-  // One element from its entries, and the reverse.
+  // Converts list entries to one element, and back.
   read: (entries: string[]) => string;
   write: (text: string) => string[];
-  // One element of a content.
+  // Reads one element of a tensor content.
   at: (view: DataView, offset: number) => string;
 }
 
@@ -122,7 +123,7 @@ const kKinds = new Map<string, Kind>([
   ...ints.map(([type, list, bytes, get]): [string, Kind] =>
     [type, plain(list, bytes, isInteger, (v, o) => String(get(v, o)))]),
 ]);
-// Quantised integers are those of their sizes.
+// Quantised integers are written like integers of the same size.
 for (const type of ['int8', 'uint8', 'int16', 'uint16', 'int32']) kKinds.set(`q${type}`, kKinds.get(type)!);
 
 export function hasElements(type: string): boolean {
@@ -134,7 +135,7 @@ export function listOf(type: string): string {
 export function isElement(type: string, text: string): boolean {
   return kKinds.get(type)!.isElement(text);
 }
-// Returns the entries of a list for elements.
+// Returns the list entries of elements.
 export function writeElements(type: string, elements: readonly string[]): string[] {
   return elements.flatMap((text) => kKinds.get(type)!.write(text));
 }
@@ -144,7 +145,8 @@ export function readElements(type: string, entries: readonly string[]): string[]
   if (entries.length % width !== 0) return null;
   return Array.from({ length: entries.length / width }, (_, i) => read(entries.slice(i * width, (i + 1) * width)));
 }
-// Returns the elements of a content, a string literal; null if it has another size, or is long.
+// Returns the elements of a tensor content, given as a string literal. Returns null if the content
+// is too long or has the wrong size.
 export function readContent(type: string, literal: string, count: number): string[] | null {
   const { bytes, at } = kKinds.get(type)!;
   if (bytes === 0 || count > kMaxElements) return null;
@@ -154,7 +156,7 @@ export function readContent(type: string, literal: string, count: number): strin
   return Array.from({ length: count }, (_, i) => at(view, i * bytes));
 }
 
-// Returns an element as a table shows it.
+// Returns an element in the form that a table shows.
 export function shownElement(type: string, element: string): string {
   return type === 'string' ? (unquote(element) ?? '') : element;
 }

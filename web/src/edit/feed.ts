@@ -1,10 +1,10 @@
-// FeedField: a value for an output of a node in runs, as a person enters it.
+// FeedField: the value of a node's output in runs, as a person enters it.
 export interface FeedField {
   kind: 'none' | 'random' | 'values' | 'file';
   shape: string;
   values: string;
   seed: number;
-  // The name of a file, and its bytes in base64.
+  // The name of a file and its bytes in base64.
   file: string;
   bytes: string;
   isImage: boolean;

@@ -1,4 +1,4 @@
-// Attributes as a person writes them in a field, and as text of a message.
+// Converts attributes between the text of a field, as people write it, and message text.
 import type { AttrJson } from '../data/format.ts';
 import {
   hasElements, isElement, isNumber, listOf, readContent, readElements, shownElement, writeElements,
@@ -39,7 +39,7 @@ export function parseShape(text: string): string {
   }).join(' ');
 }
 
-// The elements of a constant: one for all, or each.
+// The elements of a constant: either one value for all elements, or one value for each.
 interface Elements {
   type: string;
   shape: string;
@@ -97,17 +97,17 @@ function parseTensor(text: string): string {
   return `tensor { ${inner.join(' ')} }`;
 }
 
-// A constant as a table: a scalar has one row and column, a vector one row, a matrix its rows.
+// A constant as a table. A scalar is a single cell, a vector a single row.
 export interface TensorTable {
   type: string;
   shape: string;
   rows: string[][];
 }
-// Elements of a table.
+// The largest number of elements in a table.
 const kMaxTable = 256;
 
-// Returns the table of a constant of up to two dimensions; null if it is too large or has another
-// form. `text` is that of an attribute.
+// Returns the table of a constant of rank 2 or less; null if it is too large or has another form.
+// `text` is the text of an attribute.
 export function tensorTable(text: string): TensorTable | null {
   let message: Message;
   try {
@@ -129,8 +129,8 @@ export function tensorTable(text: string): TensorTable | null {
     rows: Array.from({ length: rows }, (_, r) => Array.from({ length: columns }, (_, c) => at(r * columns + c))),
   };
 }
-// Returns the constant of a table with one element changed. Throws an error that says what was
-// expected.
+// Returns the constant of a table with one element changed. Throws an error that states the
+// expected form.
 export function setInTable(table: TensorTable, row: number, column: number, value: string): string {
   const written = (text: string): string => (table.type === 'string' ? quote(text) : text.trim());
   const values = table.rows.flatMap((line, r) =>
@@ -139,7 +139,7 @@ export function setInTable(table: TensorTable, row: number, column: number, valu
   return parseTensor(`${table.type} ${table.shape} ${values.join(' ')}`);
 }
 
-// Returns the name of the function that an attribute without attributes of its own names; null if it
+// Returns the name of the function in an attribute; null if the function has attributes or the text
 // has another form.
 export function functionName(text: string): string | null {
   let message: Message;
@@ -167,7 +167,7 @@ const kKeys: Record<string, string> = {
   int: 'i', float: 'f', bool: 'b', string: 's', type: 'type', shape: 'shape', tensor: 'tensor',
 };
 
-// Returns the value for a field; null if only the text of the message can show it. `type` is that
+// Returns the value for a field; null if it can only be shown as message text. `type` is the type
 // of an attribute: "int", "list(type)".
 export function fieldText(type: string, text: string): string | null {
   let message: Message;
@@ -225,8 +225,7 @@ function parseScalar(type: string, text: string, attr: AttrJson): string {
   }
 }
 
-// Returns the text of the message that a field stands for. Throws an error that says what was
-// expected.
+// Converts the text of a field to message text. Throws an error that states the expected form.
 export function parseField(attr: AttrJson, text: string): string {
   const type = attr[1];
   const min = attr[4] ?? null;

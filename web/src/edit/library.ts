@@ -1,26 +1,26 @@
-// Library: the ops, and what their definitions say of a node: pins, types and attributes.
+// Library: the ops, and the pins, types and attributes that their definitions give to a node.
 import type { ArgJson, AttrJson, OpJson } from '../data/format.ts';
 import { fieldText, typeEnum } from './fields.ts';
 import type { EditNode, EndKind } from './node.ts';
 import { messages, parseText, scalars } from './text.ts';
 import type { Message } from './text.ts';
 
-// A list argument has at most so many pins, or as many as its node has inputs, none of which may be
-// lost.
+// The largest number of pins of a list argument. A node with more inputs gets a pin for each,
+// because no input may be lost.
 const kMaxList = 4096;
 
 export interface Pin {
-  // "x", or "values[2]" of a list.
+  // "x", or "values[2]" for an element of a list.
   name: string;
   arg: ArgJson;
-  // Among the data inputs or the outputs.
+  // The index among the data inputs or among the outputs.
   index: number;
-  // The end of a list: connecting makes the list longer.
+  // The pin after the end of a list. Connecting it makes the list longer.
   isNew: boolean;
 }
 
-// The arguments and results of a function as ops, for the blocks of its body. A type that is an attribute
-// of the function is a placeholder: 'placeholder: "T"'.
+// The arguments and results of a function as ops, for the blocks of its body. A type that is an
+// attribute of the function is a placeholder: 'placeholder: "T"'.
 const kEndType: AttrJson = ['T', 'type', null, 'The type in the signature.', null, [], null];
 function endOp(n: string, s: string, i: ArgJson[], o: ArgJson[]): OpJson {
   const d = 'A change of the signature changes the calls of the function, too.';
@@ -33,12 +33,12 @@ export const kEndOps: readonly OpJson[] = [
 ];
 const kEnds: Readonly<Record<string, EndKind>> =
   { _Arg: 'arg', _Retval: 'result', _ControlRet: 'control' };
-// Returns what a new node of a function's body is.
+// Returns the kind of a new node in a function body.
 export function endOf(op: string): EndKind {
   return Object.hasOwn(kEnds, op) ? kEnds[op]! : '';
 }
 
-// The parts of the type of an argument: "N * T", "Ref(float)".
+// The parts of an argument's type: "N * T", "Ref(float)".
 interface ArgType {
   number: string;
   type: string;
@@ -56,11 +56,11 @@ export class Library {
   private readonly byName = new Map<string, OpJson>();
 
   constructor(ops: readonly OpJson[]) {
-    // Of functions of the same name, the first.
+    // If several functions share a name, the first is used.
     for (const op of [...kEndOps, ...ops]) if (!this.byName.has(op.n)) this.byName.set(op.n, op);
   }
 
-  // All ops, with the functions of the graph.
+  // All ops, including the functions of the graph.
   get ops(): readonly OpJson[] {
     return [...this.byName.values()].filter((op) => !kEndOps.includes(op));
   }
@@ -81,7 +81,7 @@ export class Library {
     return op?.a.find((attr) => attr[0] === name) ?? null;
   }
 
-  // Returns the text of an attribute, or of its default; null if it has neither.
+  // Returns the text of an attribute or its default; null if neither exists.
   value(node: EditNode, name: string): string | null {
     const own = node.attrs[name];
     if (own !== undefined) return own;
@@ -95,7 +95,7 @@ export class Library {
     try {
       list = messages(parseText(text), 'list')[0];
     } catch {
-      // The text of fields that are unknown here.
+      // The text contains unknown fields.
       return [];
     }
     return list === undefined ? []
@@ -106,7 +106,7 @@ export class Library {
   sizeOf(node: EditNode, arg: ArgJson): number {
     if (arg[3] === 0) return 1;
     const { number, type } = argType(arg);
-    // The text of the list is as long as its pins.
+    // A list of types has one entry per pin.
     if (number === '') return this.types(node, type).length;
     const size = Number(fieldText('int', this.value(node, number) ?? '') ?? 0);
     const most = Math.max(kMaxList, node.inputs.length);
@@ -133,7 +133,7 @@ export class Library {
     return this.pins(node, this.find(node.op)?.o ?? [], false);
   }
 
-  // Returns the type of a pin: "float"; "" if it is not known yet.
+  // Returns the type of a pin, such as "float"; "" if it is not known yet.
   typeOf(node: EditNode, pin: Pin): string {
     const { type } = argType(pin.arg);
     const attr = this.attr(this.find(node.op), type);
@@ -145,7 +145,8 @@ export class Library {
     return fieldText('type', this.value(node, type) ?? '') ?? '';
   }
 
-  // Returns the output "arg:index" of a node, as in the body of a function; -1 if there is none.
+  // Returns the index of output "arg:index" of a node, as in a function body; -1 if there is no
+  // such output.
   outputIndex(node: EditNode, arg: string, index: number): number {
     let first = 0;
     for (const output of this.find(node.op)?.o ?? []) {
@@ -155,7 +156,7 @@ export class Library {
     }
     return -1;
   }
-  // Returns "arg:index" of an output; null if there is none.
+  // Returns the name "arg:index" of an output; null if there is no such output.
   outputName(node: EditNode, index: number): string | null {
     const pin = this.outputs(node).find((p) => p.index === index);
     return pin === undefined ? null
@@ -179,8 +180,9 @@ export class Library {
     return pin === undefined ? '' : this.typeOf(node, pin);
   }
 
-  // Returns what attributes a connection of a tensor of `type` to an input sets, by name; or, as a
-  // text, why it does not fit. `isFree` tells whether a type attribute has no other tensor.
+  // Returns the attributes, by name, that connecting a tensor of `type` to an input sets; or, as a
+  // string, the reason why it does not fit. `isFree` returns true if no other tensor determines a
+  // type attribute.
   fit(node: EditNode, pin: Pin, type: string, isFree: (attr: string) => boolean):
       Record<string, string> | string {
     const op = this.find(node.op);
@@ -188,7 +190,7 @@ export class Library {
     const attr = this.attr(op, parts.type);
     const sets: Record<string, string> = {};
     if (type === '') {
-      // Checked when it is known.
+      // The type is checked when it becomes known.
     } else if (attr === null) {
       if (parts.type !== type.replace(/_ref$/, '')) {
         return `'${pin.name}' is ${parts.type}, but the tensor is ${type}`;
@@ -217,7 +219,7 @@ export class Library {
     return sets;
   }
 
-  // Returns the attributes with which an output has a type; null if it cannot have it.
+  // Returns the attributes that give an output a type; null if the output cannot have this type.
   typing(node: EditNode, pin: Pin, type: string): Record<string, string> | null {
     const name = argType(pin.arg).type;
     const attr = this.attr(this.find(node.op), name);
@@ -236,7 +238,8 @@ export class Library {
     return argType(arg).number;
   }
 
-  // Returns whether an op has an input that takes a tensor of `type`, or an output that can be one.
+  // Returns true if an op has an input that accepts a tensor of `type`, or an output that can have
+  // this type.
   takes(op: OpJson, type: string, isInput: boolean): boolean {
     return (isInput ? op.i : op.o).some((arg) => {
       const name = argType(arg).type;

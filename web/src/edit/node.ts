@@ -1,40 +1,41 @@
-// EditNode: a node as it is edited, and its text.
+// EditNode: a node in the editor, and its text.
 import type { EditNodeJson } from '../data/format.ts';
 import { messages, parseText, printText, quote, scalars, unquote } from './text.ts';
 import type { Message } from './text.ts';
 
-// The part of a function's body that a node is: an argument, a result, a control output, or "" for a node.
+// The role of a node in a function body: an argument, a result, a control output, or "" for a plain
+// node.
 export type EndKind = '' | 'arg' | 'result' | 'control';
 
-// Immutable. Inputs are as in a GraphDef, in the bodies of functions too, data before control: "a",
-// "a:1", "^a"; "" for a pin that is not connected.
+// Immutable. Inputs have the form of a GraphDef, even in function bodies, with data before control
+// inputs: "a", "a:1", "^a"; "" for an unconnected pin.
 export interface EditNode {
-  // Unlike the name, never changes.
+  // Never changes, unlike the name.
   readonly id: number;
   readonly name: string;
   readonly op: string;
   readonly device: string;
   readonly inputs: readonly string[];
-  // Values in text format. One that is null is long, and that of the file.
+  // Values in text format. Null stands for a long value that only the file has.
   readonly attrs: Readonly<Record<string, string | null>>;
   // The other fields of the file's node in text format; null if the page does not have them.
   readonly more: string | null;
-  // The node of the file that this one was, or -1.
+  // The node of the file that this node was read from, or -1.
   readonly base: number;
-  // 0: a node of the graph; n: one of the body of function n - 1.
+  // 0: a node of the graph; n: a node in the body of function n - 1.
   readonly body: number;
   readonly end: EndKind;
 }
 
-// Splits the name of a tensor into its node and its output; the output is -1 for a control input. An
-// input of a function's body may name an output that is not known, "a:sum:0": that is output 0.
+// Splits the name of a tensor into its node and its output. The output is -1 for a control input,
+// and 0 for an unknown output in a function body, such as "a:sum:0".
 export function parseInput(input: string): { node: string; output: number } {
   if (input.startsWith('^')) return { node: input.slice(1), output: -1 };
   const match = /^([^:]*):(\d{1,9}|[A-Za-z_]\w*(?::\d+)?)$/.exec(input);
   if (match === null) return { node: input, output: 0 };
   return { node: match[1]!, output: /^\d/.test(match[2]!) ? Number(match[2]) : 0 };
 }
-// Returns an input that reads another node in the same way.
+// Returns an input that reads the same output of another node.
 export function redirectInput(input: string, node: string): string {
   const { node: before } = parseInput(input);
   const at = input.startsWith('^') ? 1 : 0;
@@ -77,7 +78,7 @@ export function nodeText(node: EditNode, indent = '  ', omit: ReadonlySet<string
   return lines.map((line) => indent + line + '\n').join('');
 }
 
-// Returns nodes as text of a graph.
+// Returns nodes as the text of a graph.
 export function graphText(nodes: readonly EditNode[]): string {
   return nodes.map((node) => `node {\n${nodeText(node)}}\n`).join('');
 }

@@ -1,7 +1,7 @@
-// Constants from .npy files, and the bytes of files.
+// Reads constants from .npy files, and encodes the bytes of files.
 import { typeEnum } from './fields.ts';
 
-// Larger constants make a page slow.
+// Larger constants make the page slow.
 const kMaxBytes = 1 << 20;
 
 const kTypes: Record<string, string> = {
@@ -9,22 +9,22 @@ const kTypes: Record<string, string> = {
   u2: 'uint16', u4: 'uint32', u8: 'uint64', b1: 'bool', c8: 'complex64', c16: 'complex128',
 };
 
-// Returns whether the bytes begin as those of an .npy file.
+// Returns true if the bytes begin like an .npy file.
 export function isNpy(bytes: Uint8Array): boolean {
   return [0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59].every((byte, i) => bytes[i] === byte);
 }
 
 export function toBase64(bytes: Uint8Array): string {
   let text = '';
-  // In pieces that are few enough to be arguments.
+  // Splits the bytes, because a call accepts a limited number of arguments.
   for (let i = 0; i < bytes.length; i += 32768) {
     text += String.fromCharCode(...bytes.subarray(i, i + 32768));
   }
   return btoa(text);
 }
 
-// Returns the value of an attribute of type tensor, in text format. Throws an error that says what
-// was expected.
+// Returns the value of a tensor attribute in text format. Throws an error that states the
+// expected form.
 export function tensorOfNpy(bytes: Uint8Array): string {
   if (bytes.length < 12 || !isNpy(bytes)) {
     throw new Error('expected an .npy file');

@@ -1,11 +1,12 @@
-// The ops that a search finds.
+// Searches ops.
 import type { OpJson } from '../data/format.ts';
 import { kEndOps } from './library.ts';
 import type { Library } from './library.ts';
 
-// Returns ops whose names or summaries have the words of a query, best first: names that begin with
-// it, names that have it, summaries. `isInput` and `type` restrict them to ops with a pin that
-// takes, or makes, such a tensor. The body of a function has arguments and results, too.
+// Returns the ops whose names or summaries contain the words of a query. First come names that
+// begin with the first word, then names that contain it, then all others. If `pin` is given,
+// returns only ops that have an input or output of this type. A function body also offers arguments
+// and results.
 export function searchOps(library: Library, query: string, limit: number,
                           pin: { isInput: boolean; type: string } | null, inBody = false): OpJson[] {
   const words = query.toLowerCase().split(/\s+/).filter((word) => word !== '');

@@ -1,4 +1,5 @@
-// Session: the graph that the page edits, with what a server says of it. Tells the page to show it.
+// Session: the graph that the page edits, and the server's answers about it. Tells the page to show
+// them.
 import type { EditJson, GraphJson, RunJson } from '../data/format.ts';
 import { call } from './api.ts';
 import type { Feed, ImageRequest, SentGraph } from './api.ts';
@@ -16,42 +17,42 @@ import type { EditNode } from './node.ts';
 import { isNpy, tensorOfNpy, toBase64 } from './npy.ts';
 import { shorten } from '../data/text.ts';
 
-// The dialog over the picture.
+// The dialog above the picture.
 export type Dialog =
-  // Blocks to add; `end` is what the new one is connected to.
-  // The new one is in the scope of the body, "layer1/", or "".
+  // Blocks to add. The new block is connected to `end`, and is placed in a scope of the body:
+  // "layer1/", or "".
   | { kind: 'palette'; end: (End & { isOutput: boolean; type: string }) | null; body: number; scope: string }
-  // The inputs of a block that the marked output may be connected to.
+  // The inputs of a block that the marked output can be connected to.
   | { kind: 'connect'; to: number }
   | { kind: 'gradients'; of: string; wrt: string; body: number }
-  // The scope that blocks are put into.
+  // The scope that blocks are moved into.
   | { kind: 'scope'; ids: number[]; from: string }
   | { kind: 'functions' }
   // The new function that blocks are moved into.
   | { kind: 'function'; ids: number[]; name: string }
   | { kind: 'text'; title: string; text: string; file: string };
 
-// The largest file that is fed or becomes a constant: in base64 it fits a request.
+// The largest file for a feed or constant: its base64 text fits in a request.
 const kMaxFileBytes = 32 * 1024 * 1024;
 const kMaxName = 200;
 
-// The scope that has the body of a function.
+// Returns the scope that shows the body of a function.
 function scopeOfFunction(name: string): string {
   return `ƒ ${name}/`;
 }
 
 
-// Returns a run of nodes that begin at a place among all.
+// Shifts the nodes of a run to their places among all nodes.
 function runAt(run: RunJson, first: number): RunJson {
-  // The first of six numbers of each event.
+  // The node is the first of the six numbers of an event.
   const events = run.events.map((value, i) => (i % 6 === 0 && value >= 0 ? value + first : value));
   return { ...run, events, outputs: run.outputs.map((output) => ({ ...output, n: output.n + first })) };
 }
 
-// The part of the page that a session uses.
+// The interface of the page that a session uses.
 export interface Host {
-  // Shows a graph; `selected` and `chosen` are nodes of it. Calls `placed` when the picture shows it:
-  // until then, its blocks and the selected ones are those of the graph before.
+  // Shows a graph. `selected` and `chosen` are its nodes. Calls `placed` when the picture shows the
+  // graph; until then, block numbers refer to the previous graph.
   reshow(graph: GraphJson, selected: number | null, chosen: number[], placed: () => void):
     Promise<void>;
   say(message: string): void;
@@ -62,7 +63,7 @@ export class Session {
   readonly editor: Editor;
   file: string;
   dialog: Dialog | null = null;
-  // The output that a connection starts from.
+  // The output where a connection starts.
   from: End | null = null;
   isBusy = false;
   private shown: readonly EditNode[] = [];
@@ -77,11 +78,11 @@ export class Session {
   private readonly page: number;
   // The file that the last save refused to overwrite, or "".
   private overwritten = '';
-  // Ends the call in progress, if it can be ended; and the check.
+  // Aborts the call in progress if possible, and the check in progress.
   private aborting: AbortController | null = null;
   private checking: AbortController | null = null;
   private isRunning = false;
-  // The version that was saved.
+  // The version that was saved last.
   private saved = 0;
   private clipboard = '';
   private refreshing: Promise<void> | null = null;
@@ -100,7 +101,7 @@ export class Session {
   get isServed(): boolean {
     return this.hasServer;
   }
-  // Whether the graph has changes that no file has.
+  // True if the graph has unsaved changes.
   get isUnsaved(): boolean {
     return this.saved !== this.editor.version;
   }
@@ -109,19 +110,20 @@ export class Session {
       base: this.base, page: this.page, nodes: this.editor.items(), functions: this.editor.functionItems(),
     };
   }
-  // Returns the member of a request that is about a body.
+  // Returns the request member that selects a body.
   private ofBody(body: number): { function?: number } {
     return body === 0 ? {} : { function: this.editor.bodies.indexOf(body) };
   }
-  // Returns the node of a block of the picture.
+  // Returns the node of a block in the picture.
   nodeOf(shown: number | null): EditNode | null {
     const node = shown === null || shown < 0 ? undefined : this.shown[shown];
     return node === undefined ? null : this.editor.get(node.id);
   }
-  // Returns the body that a scope of the picture is in, "ƒ name/layer1/"; 0 for one of the graph.
+  // Returns the body that a scope of the picture ("ƒ name/layer1/") belongs to; 0 for scopes of the
+  // graph.
   bodyOfScope(path: string): number {
     let body = 0;
-    // Of functions with names that begin alike, the longest.
+    // If the names of functions begin alike, the longest match wins.
     for (const of of this.editor.bodies) {
       const name = this.editor.functionOf(of);
       const isLonger = body === 0 || name.length > this.editor.functionOf(body).length;
@@ -134,7 +136,7 @@ export class Session {
     return node.body === 0 ? node.name
       : scopeOfFunction(this.editor.functionOf(node.body)) + node.name;
   }
-  // Returns the scope of a body that a scope of the picture is: "layer1/".
+  // Converts a scope of the picture to a scope of its body: "layer1/".
   private localScope(path: string): string {
     const body = this.bodyOfScope(path);
     return body === 0 ? path : path.slice(scopeOfFunction(this.editor.functionOf(body)).length);
@@ -142,14 +144,14 @@ export class Session {
 
   // ---- Showing ----
 
-  // Returns the graph as the page shows it at first.
+  // Returns the graph for the first display.
   first(): GraphJson {
     this.shown = [...this.editor.nodes];
     return this.display();
   }
   private display(): GraphJson {
     const nodes = this.editor.nodes;
-    // Facts about the nodes before do not hold for these.
+    // Facts about other nodes do not apply to these nodes.
     const isSame = (of: readonly EditNode[] | undefined): boolean =>
       of !== undefined && of.length === nodes.length && of.every((node, i) => node === nodes[i]);
     const isChecked = isSame(this.checked?.nodes) && this.checked!.functions === this.editor.functionNames;
@@ -159,7 +161,7 @@ export class Session {
     return displayGraph(this.editor, this.file, checked, run);
   }
 
-  // Shows the graph as it is, then what the server says of it. Selects a node.
+  // Shows the current graph, then the server's answer about it. Selects a node.
   refresh(select: number | null = this.selectedId): Promise<void> {
     this.selectedId = select;
     this.isStale = true;
@@ -167,7 +169,7 @@ export class Session {
     this.refreshing ??= this.refreshAll();
     return this.refreshing;
   }
-  // Returns when the picture shows the graph as it is, and what the server says of it.
+  // Resolves when the picture shows the current graph and the server's answer about it.
   async refreshed(): Promise<void> {
     await this.refreshing;
   }
@@ -179,7 +181,7 @@ export class Session {
         await this.check();
       }
     } finally {
-      // Now, so that no call comes between the last look at isStale and this.
+      // Cleared here, so that no call slips in after the last check of isStale.
       this.refreshing = null;
     }
   }
@@ -202,7 +204,7 @@ export class Session {
     if (!this.hasServer) return;
     const nodes = [...this.editor.nodes];
     const functions = this.editor.functionNames;
-    // Another feed changes no shape.
+    // Changed feeds affect no shape, so the last check is still valid.
     const known = this.checked?.nodes;
     if (known?.length === nodes.length && known.every((node, i) => node === nodes[i]) &&
         this.checked!.functions === functions) {
@@ -215,7 +217,7 @@ export class Session {
       if (result.types.length !== nodes.length) throw new Error('the answer is about another graph');
       this.checked = { nodes, functions, result };
     } catch (error) {
-      // An edit asks for another check.
+      // An edit starts another check.
       if (!this.isStale) {
         this.host.say(checking.signal.aborted ? 'The check is cancelled' : (error as Error).message);
       }
@@ -227,7 +229,7 @@ export class Session {
     const problem = this.checked.result.problems.find(([at]) => nodes[at]!.id === this.selectedId);
     if (problem !== undefined) this.host.say(`${nodes[problem[0]]!.name}: ${problem[1]}`);
   }
-  // Tells which blocks are selected, so that they stay so.
+  // Records which blocks are selected, so that they stay selected.
   select(shown: number | null, chosen: Iterable<number>): void {
     this.selectedId = this.nodeOf(shown)?.id ?? null;
     this.chosenIds = [...chosen].flatMap((id) => this.nodeOf(id)?.id ?? []);
@@ -235,7 +237,7 @@ export class Session {
 
   // ---- Edits ----
 
-  // Makes an edit and shows it, or says why it does not fit. Returns whether it was made.
+  // Makes an edit and shows it, or shows why it is invalid. Returns true if the edit was made.
   do(edit: () => { select?: number | null; choose?: number[]; say?: string } | void): boolean {
     try {
       const done = edit() ?? {};
@@ -260,12 +262,12 @@ export class Session {
     if (title !== null) void this.refresh();
   }
 
-  // Adds a block, and connects it if the palette was opened at a pin, in one step.
+  // Adds a block. Also connects it, in the same step, if the palette was opened at a pin.
   add(op: string): void {
     const { end, body, scope } = this.dialog?.kind === 'palette' ? this.dialog : { end: null, body: 0, scope: '' };
     this.close();
     this.do(() => this.editor.together(() => {
-      // An argument or result of a function is in no scope.
+      // Arguments and results of a function are not in a scope.
       const isEnd = body > 0 && endOf(op) !== '';
       const name = scope === '' || isEnd ? '' : this.editor.freeName(scope + op, body);
       const node = this.editor.add(op, name, {}, body);
@@ -273,8 +275,8 @@ export class Session {
       return { select: node.id, say: `Added ${node.name}${reason === '' ? '' : `, not connected: ${reason}`}` };
     }));
   }
-  // Connects a new block to a pin. A producer gets the type of the pin. Returns why it does not fit,
-  // or "".
+  // Connects a new block to a pin. A producer takes the type of the pin. Returns the reason if it
+  // does not fit, otherwise "".
   private attach(node: EditNode, end: End & { isOutput: boolean; type: string }): string {
     const { editor } = this;
     const pins = end.isOutput ? editor.library.inputs(node) : editor.library.outputs(node);
@@ -299,7 +301,7 @@ export class Session {
     return reason;
   }
 
-  // Marks the next output of a block as the beginning of a connection.
+  // Marks the next output of a block as the start of a connection.
   startConnection(node: EditNode): void {
     const pins = this.editor.library.outputs(node);
     if (pins.length === 0) {
@@ -324,7 +326,7 @@ export class Session {
     const isMade = this.do(() => this.editor.connect(from, to, isNew));
     return isMade;
   }
-  // Connects an input to the output that a person names; "" disconnects it.
+  // Connects an input to the output with this name; "" disconnects the input.
   connectByName(node: EditNode, pin: Pin, text: string): void {
     this.do(() => {
       if (text === '') {
@@ -347,7 +349,7 @@ export class Session {
 
   // ---- Clipboard ----
 
-  // Returns the blocks as text of a graph.
+  // Returns the blocks as the text of a graph.
   copy(nodes: readonly EditNode[]): string {
     if (nodes.some((node) => Object.values(node.attrs).includes(null))) {
       this.host.say('A constant of the file is too large to be copied');
@@ -364,7 +366,7 @@ export class Session {
       return this.added(this.editor.paste(nodes, 'Paste', body), 'Pasted');
     });
   }
-  // Adds blocks again. They read what the blocks read.
+  // Duplicates blocks. The copies read the same inputs.
   duplicate(nodes: readonly EditNode[]): void {
     this.do(() => {
       if (nodes.some((node) => Object.values(node.attrs).includes(null))) {
@@ -390,8 +392,8 @@ export class Session {
 
   // ---- Scopes ----
 
-  // `scope` is the one that is selected, "a/b/", or "". Blocks are moved from it, or from the
-  // innermost that all of them are in.
+  // `scope` is the selected scope, "a/b/", or "". Blocks are moved out of it or, if it is "", out
+  // of the innermost scope that contains them all.
   openScope(nodes: readonly EditNode[], scope: string): void {
     const ids = nodes.map((node) => node.id);
     const from = scope === '' ? this.editor.commonScope(ids) : this.localScope(scope);
@@ -404,7 +406,7 @@ export class Session {
       return { select: ids[0]! };
     });
   }
-  // Moves blocks one scope out.
+  // Moves blocks to the enclosing scope.
   dissolve(nodes: readonly EditNode[], scope: string): void {
     this.do(() => {
       const ids = nodes.map((node) => node.id);
@@ -417,7 +419,7 @@ export class Session {
 
   // ---- Functions ----
 
-  // Returns whether it was added.
+  // Returns true if the function was added.
   addFunction(name: string): boolean {
     return this.do(() => {
       const body = this.editor.addFunction(name);
@@ -427,7 +429,7 @@ export class Session {
   openExtraction(nodes: readonly EditNode[]): void {
     this.open({ kind: 'function', ids: nodes.map((node) => node.id), name: this.editor.freeFunction('function') });
   }
-  // Returns whether the function was made.
+  // Returns true if the function was created.
   extractFunction(ids: number[], name: string): boolean {
     return this.do(() => ({ select: this.editor.extractFunction(ids, name).id, choose: [] }));
   }
@@ -440,7 +442,8 @@ export class Session {
 
   // ---- Files ----
 
-  // Returns the graph as text of a file; null, with a message, if this page does not have all of it.
+  // Returns the graph as the text of a file. Shows a message and returns null if the page does not
+  // have all of it.
   textFile(): string | null {
     if (this.editor.hasAllText) {
       this.saved = this.editor.version;
@@ -458,7 +461,7 @@ export class Session {
       this.overwritten = '';
       const { file, bytes } = await call('save', this.sent(), { file: name, overwrite })
         .catch((error: Error) => {
-          // Asking again insists.
+          // Saving again confirms the overwrite.
           if (error.message.includes('save again to overwrite it')) this.overwritten = name;
           throw error;
         });
@@ -467,12 +470,12 @@ export class Session {
     });
   }
 
-  // Whether a call can be cancelled.
+  // True if a call can be cancelled.
   get canCancel(): boolean {
     return this.isRunning || this.aborting !== null || this.checking !== null;
   }
-  // Ends the call in progress, which then fails: the server ends a run; of others, the page drops the
-  // answer.
+  // Cancels the call in progress, which then fails. The server stops a run; for other calls, the
+  // page drops the answer.
   async cancel(): Promise<void> {
     if (this.isRunning) {
       await call('cancel', null, {}).catch((error: Error) => this.host.say(error.message));
@@ -483,8 +486,8 @@ export class Session {
       this.host.say('Nothing runs');
     }
   }
-  // Calls the server, one call at a time, and says what failed. The server ends a run, the page drops
-  // the answer of another call, and a save goes to its end.
+  // Calls the server, one call at a time, and shows errors. Cancelling makes the server stop a run,
+  // or the page drop the answer of another call. A save cannot be cancelled.
   private async ask(kind: 'run' | 'save' | 'other', what: (signal: AbortSignal) => Promise<void>):
       Promise<void> {
     if (!this.hasServer) {
@@ -536,7 +539,7 @@ export class Session {
     }
     return feeds;
   }
-  // Returns what a person has entered for a node, or what fits it.
+  // Returns the feed that a person entered for a node, or a suitable default.
   feedOf(node: EditNode): FeedField {
     const known = this.editor.feeds.get(node.id);
     if (known !== undefined) return known;
@@ -547,7 +550,8 @@ export class Session {
     this.do(() => this.editor.setFeed(node.id, field));
   }
 
-  // Returns the bytes of a file; null, with a message, if a server would not take them.
+  // Returns the bytes of a file. Shows a message and returns null if the file is too large for the
+  // server.
   private async read(file: File): Promise<Uint8Array | null> {
     if (file.size <= kMaxFileBytes) return new Uint8Array(await file.arrayBuffer());
     this.host.say(`${shorten(file.name, kMaxName)} has ${file.size} bytes, but at most ${kMaxFileBytes} fit`);
@@ -564,7 +568,7 @@ export class Session {
     this.host.say(`${shorten(node.name, kMaxName)} is fed from ${shorten(file.name, kMaxName)}`);
   }
 
-  // Returns what decodes an image to the type and shape of the output of a node.
+  // Returns the request to decode an image to the type and shape of a node's output.
   private imageRequest(node: EditNode, image: string): ImageRequest {
     const dims = (fieldText('shape', this.editor.library.value(node, 'shape') ?? '') ?? '?')
       .replace(/[[\]]/g, '').split(',');
@@ -574,7 +578,7 @@ export class Session {
       channels: dims.length >= 3 && [1, 3, 4].includes(last) ? last : 0, batch: dims.length === 4,
     };
   }
-  // Calls `set` with the constant that a file becomes.
+  // Calls `set` with the constant made from a file.
   private async readConstant(file: File, type: string, set: (value: string) => void): Promise<void> {
     const bytes = await this.read(file);
     if (bytes === null) return;
@@ -588,19 +592,19 @@ export class Session {
       this.do(() => set(value));
     });
   }
-  // Sets an element of the table of a constant.
+  // Sets an element in the table of a constant.
   setElement(id: number, attr: string, row: number, column: number, text: string): void {
     this.do(() => {
       const table = tensorTable(this.editor.get(id)?.attrs[attr] ?? '');
       if (table !== null) this.editor.setAttr(id, attr, setInTable(table, row, column, text));
     });
   }
-  // Sets an attribute to an array or an image. An image has the type of the output, or is of uint8.
+  // Sets an attribute to an array or an image. An image gets the type of the output, or uint8.
   async setToFile(node: EditNode, name: string, file: File): Promise<void> {
     const type = this.editor.library.outputType(node, 0) || 'uint8';
     await this.readConstant(file, type, (value) => this.editor.setAttr(node.id, name, value));
   }
-  // Uses a file that was dropped on a block, or beside all.
+  // Handles a file that was dropped on a block, or on empty space.
   async drop(node: EditNode | null, file: File, body: number): Promise<void> {
     if (node === null) {
       const name = file.name.replace(/\.\w*$/, '').replace(/[^A-Za-z0-9_.-]/g, '_').replace(/^[^A-Za-z0-9]+/, '');
@@ -618,7 +622,8 @@ export class Session {
     }
   }
 
-  // Runs the graph, or what a node needs: of a function, in its body by itself.
+  // Runs the graph, or only the nodes that a node needs. A node of a function runs in the body
+  // alone.
   async runGraph(until: EditNode | null): Promise<void> {
     await this.ask('run', async () => {
       const nodes = [...this.editor.nodes];
@@ -661,7 +666,7 @@ export class Session {
       /^(float|double|half|bfloat16|complex64|complex128)$/.test(library.outputType(of, 0));
     const wrt = this.editor.nodesOf(body)
       .filter((n) => (n.op.startsWith('Placeholder') || n.end === 'arg') && isFloat(n)).map((n) => n.name);
-    // The gradient of a result is that of its tensor.
+    // The gradient of a result is the gradient of the tensor that it reads.
     const of = node?.end === 'result' ? (node.inputs[0] ?? '') : (node?.name ?? '');
     this.open({ kind: 'gradients', of, wrt: wrt.join(', '), body });
   }
@@ -683,8 +688,8 @@ export class Session {
     this.dialog = null;
     this.host.changed();
   }
-  // `body` is that of a new block that is not connected. `path` is the scope of the picture that it is
-  // put into, "layer1/", or "".
+  // `body` is the body of a new unconnected block. `path` is the scope of the picture that gets the
+  // block, "layer1/", or "".
   openPalette(end: (End & { isOutput: boolean }) | null, body: number, path = ''): void {
     let type = '';
     let place = body;
@@ -699,7 +704,7 @@ export class Session {
     const scope = path !== '' && this.bodyOfScope(path) === place ? this.localScope(path) : '';
     this.open({ kind: 'palette', end: end === null ? null : { ...end, type }, body: place, scope });
   }
-  // Returns the inputs of a block, and why the marked output does not fit each.
+  // Returns the inputs of a block, each with the reason if the marked output does not fit.
   choices(to: number): { pin: Pin; source: string; reason: string }[] {
     const node = this.editor.get(to);
     if (node === null || this.from === null) return [];

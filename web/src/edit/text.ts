@@ -1,6 +1,6 @@
 // Messages in protobuf text format.
 
-// A field: its name, and a scalar as it is written or a message.
+// A field: its name, and either a scalar in its written form or a message.
 export type Field = [string, string | Message];
 export interface Message {
   fields: Field[];
@@ -69,7 +69,7 @@ class Parser {
       throw new Error(`expected a value, found '${token ?? 'the end'}'`);
     }
     if (!/^["']/.test(token)) return token;
-    // Strings that follow each other are one.
+    // Adjacent strings are concatenated.
     let text = quoted(token);
     while (/^["']/.test(this.tokens[this.at] ?? '')) {
       text = text.slice(0, -1) + quoted(this.tokens[this.at++]!).slice(1);
@@ -78,13 +78,13 @@ class Parser {
   }
 }
 
-// Returns a string in double quotes.
+// Returns a string token in double quotes.
 function quoted(token: string): string {
   if (token.startsWith('"')) return token;
   return `"${token.slice(1, -1).replace(/\\'|"/g, (c) => (c === '"' ? '\\"' : "'"))}"`;
 }
 
-// Throws an error that says what was expected and found.
+// Parses a message. Throws an error with the expected and the actual token.
 export function parseText(text: string): Message {
   return new Parser(text).parse();
 }
@@ -123,7 +123,7 @@ const kEscapes: Record<string, string> = {
 export function unquoteBytes(literal: string): Uint8Array {
   const bytes: number[] = [];
   const encoder = new TextEncoder();
-  // Not push(...): long strings have more bytes than a call has arguments.
+  // Avoids push(...), because a call accepts a limited number of arguments.
   const add = (part: Uint8Array): void => {
     for (const byte of part) bytes.push(byte);
   };
@@ -139,7 +139,7 @@ export function unquoteBytes(literal: string): Uint8Array {
   return Uint8Array.from(bytes);
 }
 
-// Returns the text of a string literal; null if it has bytes that are not UTF-8.
+// Returns the text of a string literal; null if its bytes are not UTF-8.
 export function unquote(literal: string): string | null {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(unquoteBytes(literal));

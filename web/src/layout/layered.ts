@@ -1,17 +1,16 @@
-// A layered layout: items in columns from producers to consumers, edges as points to draw curves
-// through. Deterministic; takes time O((items + edges) log items).
+// A layered layout: items in columns from producers to consumers, and edges as the points of
+// curves. Deterministic. Takes time O((items + edges) log items).
 //
 //   1. Edges that close a cycle are reversed.
 //   2. The layer of an item is the length of the longest path to it. Items without inputs move to
 //      the layer before their first consumer.
-//   3. An edge over several layers gets a point in each, if few edges do.
-//   4. Sweeps order each layer by the mean position of the neighbours' pins, which removes
-//      crossings.
-//   5. Sweeps move items towards their neighbours, least squares under the order.
+//   3. An edge that spans several layers gets a point in each layer, unless there are too many.
+//   4. Sweeps order each layer by the mean position of the neighbours' pins, to reduce crossings.
+//   5. Sweeps move items towards their neighbours by least squares, and keep the order.
 //
-// Items without edges are in a grid below the others.
+// Items without edges form a grid below the others.
 
-// Work that can be interrupted between its steps.
+// Work that can pause between its steps.
 export type Steps<T> = Generator<void, T, void>;
 export function runSteps<T>(steps: Steps<T>): T {
   for (;;) {
@@ -23,9 +22,9 @@ export function runSteps<T>(steps: Steps<T>): T {
 export interface LayoutInput {
   width: Float64Array;
   height: Float64Array;
-  // Ports are in the first layer (1) or the last (2); others are 0.
+  // Ports are in the first layer (1) or the last layer (2); other items are 0.
   port: Uint8Array;
-  // The ends of the edges, and the heights of their pins within the items.
+  // The ends of the edges, and the y coordinates of their pins, from the top of the items.
   from: Int32Array;
   to: Int32Array;
   fromY: Float64Array;
@@ -37,7 +36,7 @@ export interface LayoutResult {
   y: Float64Array;
   width: number;
   height: number;
-  // The points of edge e are points[2 * start[e], 2 * start[e + 1]).
+  // Edge e has the points points[2 * start[e], 2 * start[e + 1]).
   start: Int32Array;
   points: Float32Array;
 }
@@ -45,10 +44,10 @@ export interface LayoutResult {
 const kGapX = 84;
 const kGapY = 18;
 const kDummyHeight = 4;
-// Pins of an item that count as different when crossings are counted.
+// The number of pin positions per item that crossings distinguish.
 const kPinSteps = 16;
 
-// Returns for each edge whether reversing all such edges leaves no cycle.
+// Returns 1 for each edge to reverse. Reversing all of these edges leaves no cycle.
 function cycleEdges(count: number, from: Int32Array, to: Int32Array): Uint8Array {
   const start = new Int32Array(count + 1);
   const indegree = new Int32Array(count);
@@ -96,7 +95,7 @@ interface Adjacency {
   edge: Int32Array;
 }
 
-// Lists for each item the other ends of the edges at its side `at`.
+// For each item, lists the other ends of the edges whose `at` end is the item.
 function adjacency(count: number, at: Int32Array, other: Int32Array): Adjacency {
   const start = new Int32Array(count + 1);
   for (const v of at) ++start[v + 1]!;
@@ -146,13 +145,13 @@ function assignLayers(count: number, port: Uint8Array, out: Adjacency, into: Adj
   return layer;
 }
 
-// Places values as near to `wanted` as possible, so that consecutive ones are at least `gap` apart:
-// the least squares of pool-adjacent-violators. gap[i] is the distance of i from i - 1.
+// Places values as close to `wanted` as possible, with at least gap[i] between values i - 1 and i.
+// Minimizes the sum of squares by the pool-adjacent-violators algorithm.
 export function spread(wanted: Float64Array, gap: Float64Array): Float64Array {
   const n = wanted.length;
   const offset = new Float64Array(n);
   for (let i = 1; i < n; ++i) offset[i] = offset[i - 1]! + gap[i]!;
-  // Blocks of equal offset-free positions.
+  // Blocks of values that touch each other.
   const sum: number[] = [];
   const size: number[] = [];
   for (let i = 0; i < n; ++i) {
@@ -174,8 +173,8 @@ export function spread(wanted: Float64Array, gap: Float64Array): Float64Array {
   return result;
 }
 
-// Returns the number of crossings of the edges between two layers. `ends` are the positions in the
-// second layer, in the order of the first.
+// Returns the number of crossings between two layers. `ends` are the edges' positions in the second
+// layer, in the order of the first layer.
 export function countCrossings(ends: Int32Array, size: number): number {
   const tree = new Int32Array(size + 1);
   let crossings = 0;
@@ -188,11 +187,13 @@ export function countCrossings(ends: Int32Array, size: number): number {
   return crossings;
 }
 
-// The items and dummies of all layers, with edges between neighbouring layers.
+// The items and dummies of all layers, and the edges between adjacent layers. A dummy stands for an
+// edge in a layer between the ends of the edge. Edges lead from `low` to `high`: in the
+// constructor, the ends of reversed edges are already swapped.
 class Layers {
   readonly columns: number[][] = [];
   readonly position: Int32Array;
-  // The number of items, then of items and dummies.
+  // The number of items and dummies.
   readonly total: number;
   readonly layer: Int32Array;
   readonly up: Adjacency;
@@ -204,14 +205,14 @@ class Layers {
   private readonly segToY: number[] = [];
   private readonly segFromPart: Float64Array;
   private readonly segToPart: Float64Array;
-  // The first dummy of each edge, or -1; those of an edge follow each other.
+  // The first dummy of each edge, or -1. The dummies of an edge are consecutive.
   readonly firstDummy: Int32Array;
 
   constructor(count: number, layer: Int32Array, linked: Uint8Array, low: Int32Array,
               high: Int32Array, lowY: Float64Array, highY: Float64Array, height: Float64Array) {
     const numEdges = low.length;
     this.firstDummy = new Int32Array(numEdges).fill(-1);
-    // Short edges first, as far as the budget goes.
+    // Short edges get dummies first, within a budget.
     const span = (e: number): number => layer[high[e]!]! - layer[low[e]!]!;
     const long: number[] = [];
     for (let e = 0; e < numEdges; ++e) if (span(e) > 1) long.push(e);
@@ -245,7 +246,7 @@ class Layers {
         previous = current;
       }
     }
-    // Where a pin is within its item, from 0 to 1.
+    // The relative position of a pin within its item, from 0 to 1.
     const part = (v: number, pinY: number): number =>
       v < count ? Math.min(pinY / height[v]!, 0.999) : 0.5;
     this.segFromPart = Float64Array.from(this.segFrom, (v, i) => part(v, this.segFromY[i]!));
@@ -260,7 +261,7 @@ class Layers {
     this.initialOrder(linked, count);
   }
 
-  // Sorts the edges of each item by the pins where they begin.
+  // Sorts the edges of each item by the pins at which they start.
   private sortByPins(): void {
     const { start, other, edge } = this.down;
     for (let v = 0; v < this.total; ++v) {
@@ -271,7 +272,8 @@ class Layers {
     }
   }
 
-  // Depth first from the items of the first layers, so that neighbours start near each other.
+  // Orders items by depth-first search from the first layers, so that neighbours start near each
+  // other.
   private initialOrder(linked: Uint8Array, count: number): void {
     let last = 0;
     for (const layer of this.layer) last = Math.max(last, layer);
@@ -299,7 +301,7 @@ class Layers {
     }
   }
 
-  // Sorts a column by the mean position of neighbours in the column before it (after it).
+  // Sorts a column by the mean position of the neighbours in the previous or next column.
   private sortColumn(column: number[], side: Adjacency): void {
     const { key, position } = this;
     const parts = side === this.up ? this.segFromPart : this.segToPart;
@@ -308,7 +310,7 @@ class Layers {
       const end = side.start[v + 1]!;
       let sum = 0;
       for (let k = begin; k < end; ++k) sum += position[side.other[k]!]! + parts[side.edge[k]!]!;
-      // Without neighbours an item stays where it is.
+      // An item without neighbours keeps its position.
       key[v] = begin === end ? position[v]! + 0.5 : sum / (end - begin);
     }
     column.sort((a, b) => key[a]! - key[b]! || position[a]! - position[b]!);
@@ -322,7 +324,7 @@ class Layers {
     for (let layer = 0; layer + 1 < this.columns.length; ++layer) {
       let count = 0;
       for (const v of this.columns[layer]!) {
-        // Edges of one pin do not cross: they are in the order of their ends.
+        // Edges of one pin do not cross, because they are in the order of their ends.
         let pin = count;
         for (let k = down.start[v]!; k < down.start[v + 1]!; ++k) {
           const e = down.edge[k]!;
@@ -341,7 +343,7 @@ class Layers {
     return sum;
   }
 
-  // Keeps the best of the orders that the sweeps pass through.
+  // Keeps the best order that the sweeps find.
   *reduceCrossings(): Steps<void> {
     const sweeps = this.total < 3000 ? 12 : this.total < 30000 ? 4 : 2;
     let best = this.crossings();
@@ -371,7 +373,7 @@ class Layers {
     });
   }
 
-  // Returns the heights of all items and dummies.
+  // Returns the vertical positions of all items and dummies.
   *placeVertically(height: Float64Array): Steps<Float64Array> {
     const y = new Float64Array(this.total);
     for (const column of this.columns) {
@@ -452,7 +454,7 @@ export function* layOutInSteps(input: LayoutInput): Steps<LayoutResult> {
   height.set(input.height);
   const y = yield* layers.placeVertically(height);
 
-  // Columns. One that is far too tall continues beside itself.
+  // Lays out columns. A column that is far too tall continues next to itself.
   const x = new Float64Array(layers.total);
   const columnRight = new Float64Array(layers.columns.length);
   let area = 0;
@@ -485,7 +487,7 @@ export function* layOutInSteps(input: LayoutInput): Steps<LayoutResult> {
   });
   let totalWidth = Math.max(left - kGapX, 0);
 
-  // Above the first item is nothing.
+  // Bounds of all items.
   let top = Infinity;
   let bottom = -Infinity;
   for (const column of layers.columns) {
@@ -526,7 +528,7 @@ export function* layOutInSteps(input: LayoutInput): Steps<LayoutResult> {
     totalHeight = lineTop + lineHeight;
   }
 
-  // The first point, two of each dummy, and the last.
+  // Each edge has its first point, two points per dummy, and its last point.
   const start = new Int32Array(numEdges + 1);
   const dummies = (e: number): number =>
     layers.firstDummy[e]! < 0 ? 0 : layer[high[e]!]! - layer[low[e]!]! - 1;

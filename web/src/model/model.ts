@@ -1,27 +1,27 @@
-// Model: a graph with its name scopes and edges, in arrays. Immutable; lives in the worker.
+// Model: a graph with its name scopes and edges, in arrays. Immutable. Lives in the worker.
 import type { GraphJson, NodeExtra, OpJson } from '../data/format.ts';
 import { Run } from './run.ts';
 
 export interface Scope {
   id: number;
-  // The last part of the path: "layer1"; "" for the root.
+  // The last part of the path, such as "layer1"; "" for the root.
   name: string;
-  // "tower/layer1"; of functions "ƒ name/...".
+  // "tower/layer1", or "ƒ name/..." for functions.
   path: string;
   parent: number;
   depth: number;
   scopes: number[];
   nodes: number[];
-  // The nodes of the scope and those within are order[begin, end).
+  // The nodes of the scope and its nested scopes are order[begin, end).
   begin: number;
   end: number;
   isFunction: boolean;
 }
 
-// Lists of numbers of each node, one after the other.
+// One list of numbers for each node, stored consecutively.
 export interface Lists {
   start: Int32Array;
-  // In a list of inputs the producer and its output; in a list of consumers the consumer and its
+  // In lists of inputs: the producer and its output. In lists of consumers: the consumer and its
   // input.
   node: Int32Array;
   pin: Int32Array;
@@ -34,16 +34,16 @@ export class Model {
   readonly size: number;
   readonly scopes: Scope[] = [];
   readonly scopeOf: Int32Array;
-  // All nodes, so that those of a scope and of the scopes within are neighbours.
+  // All nodes. The nodes of a scope and its nested scopes are consecutive.
   readonly order: Int32Array;
   // The position of each node in `order`.
   readonly positionOf: Int32Array;
-  // Data inputs; a control input has pin -1.
+  // Data and control inputs. A control input has pin -1.
   readonly inputs: Lists;
   readonly consumers: Lists;
-  // The length of the longest path to each node; of nodes in cycles a part of it.
+  // The length of the longest path to each node. For nodes in cycles, part of such a path.
   readonly depth: Int32Array;
-  // What a run did, if the graph has been run.
+  // The results of a run, if the graph has been run.
   readonly run: Run | null;
   private lowerNames: string[] | undefined;
   private readonly byName = new Map<string, number>();
@@ -70,7 +70,8 @@ export class Model {
     this.lowerNames ??= this.json.nodes.map((n) => n[0].toLowerCase());
     return this.lowerNames[node]!;
   }
-  // Of the arguments of an op, how many are single tensors. A function may have any number.
+  // Caches how many arguments of an op are single tensors, because a function may have any number
+  // of arguments.
   private readonly singles = new WeakMap<OpJson['o'], number>();
   private numSingles(args: OpJson['o']): number {
     let count = this.singles.get(args);
@@ -90,14 +91,14 @@ export class Model {
   text(id: number | undefined): string {
     return id === undefined ? '' : (this.json.strings[id] ?? '');
   }
-  // Returns the name, in a function with its scope: "ƒ f/layer1/mul".
+  // Returns the name. Nodes of functions include their scope: "ƒ f/layer1/mul".
   fullName(node: number): string {
     for (let s = this.scopeOf[node]!; s > 0; s = this.scopes[s]!.parent) {
       if (this.scopes[s]!.isFunction) return `${this.scopes[s]!.path}/${this.name(node)}`;
     }
     return this.name(node);
   }
-  // Returns the node of a full name, or -1.
+  // Returns the node with a full name, or -1.
   find(name: string): number {
     return this.byName.get(name) ?? -1;
   }
@@ -105,21 +106,21 @@ export class Model {
     return this.byPath.get(path) ?? -1;
   }
 
-  // Returns "float [2,?]", or "" if it is not known.
+  // Returns the type and shape, such as "float [2,?]"; "" if unknown.
   typeOf(node: number, output: number): string {
     const types = this.extra(node).t;
     if (output < 0 || types === undefined || 2 * output + 1 >= types.length) return '';
     return `${this.text(types[2 * output])} ${this.text(types[2 * output + 1])}`;
   }
 
-  // Returns the scopes that a node or scope is in, from the root.
+  // Returns the scopes around a node or scope, starting with the root.
   ancestors(scope: number): number[] {
     const path: number[] = [];
     for (let s = scope; s >= 0; s = this.scopes[s]!.parent) path.push(s);
     return path.reverse();
   }
 
-  // Returns the names of the input (output) pins as in the definition of the op.
+  // Returns the names of the input or output pins, from the definition of the op.
   pinNames(node: number, outputs: boolean, count: number): string[] {
     const op = this.op(node);
     const args = outputs ? op.o : op.i;
@@ -145,7 +146,7 @@ export class Model {
   numInputs(node: number): number {
     return this.json.nodes[node]![2].length / 2;
   }
-  // The outputs that are known or used.
+  // The number of outputs that are known or used.
   numOutputs(node: number): number {
     const extra = this.extra(node);
     if (extra.no !== undefined) return extra.no;
@@ -159,7 +160,7 @@ export class Model {
     return count;
   }
 
-  // Returns the width by the height that a picture of the scope is likely to have.
+  // Returns the likely ratio of width to height of the scope's picture.
   aspect(scope: number): number {
     const { begin, end } = this.scopes[scope]!;
     let low = Infinity;
@@ -205,7 +206,7 @@ export class Model {
       return id;
     };
     add('', '', -1, false);
-    // Deeper names stay in the scope of this depth.
+    // Deeper names stay in a scope of this depth.
     const kMaxDepth = 64;
     const place = (node: number, root: number, prefix: string): void => {
       const name = this.name(node);
@@ -235,7 +236,7 @@ export class Model {
         place(node, root, path + '/');
       }
     }
-    // Depth first. A stack of scopes, each entered once and left once.
+    // Depth-first. Each scope on the stack is entered once and left once.
     let next = 0;
     const stack: number[] = [0];
     while (stack.length > 0) {

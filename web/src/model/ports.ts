@@ -7,12 +7,13 @@ export interface Tensor {
 }
 
 export interface Ports {
-  // Made outside and used within, in the order of use; and the reverse.
+  // Tensors from outside that are used within, and tensors from within that are used outside, both
+  // in the order of use.
   inputs: Tensor[];
   outputs: Tensor[];
 }
 
-// A number for each tensor of a graph.
+// Returns a number that identifies a tensor of a graph.
 export function tensorKey(node: number, output: number): number {
   return node * 2 ** 21 + output;
 }

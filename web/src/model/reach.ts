@@ -1,7 +1,7 @@
-// What a node depends on, what depends on it, and the paths between two nodes.
+// The dependencies of a node, its dependents, and the paths between two nodes.
 import type { Lists, Model } from './model.ts';
 
-// Returns 1 for each node that can be reached from `node` along the lists, itself included.
+// Returns 1 for each node that can be reached from `node` along the lists, including `node`.
 export function reach(model: Model, node: number, lists: Lists): Uint8Array {
   const seen = new Uint8Array(model.size);
   const stack = [node];
@@ -23,8 +23,8 @@ export const fanIn = (model: Model, node: number): Uint8Array =>
 export const fanOut = (model: Model, node: number): Uint8Array =>
   reach(model, node, model.consumers);
 
-// Returns 1 for each node on a path from one of the nodes to the other, in whichever direction
-// there is one. No path: all 0.
+// Returns 1 for each node on a path between the two nodes, in either direction. All 0 if there is
+// no path.
 export function between(model: Model, a: number, b: number): Uint8Array {
   for (const [from, to] of [[a, b], [b, a]] as const) {
     const after = fanOut(model, from);
@@ -36,7 +36,7 @@ export function between(model: Model, a: number, b: number): Uint8Array {
   return new Uint8Array(model.size);
 }
 
-// Returns 1 for each scope that has a marked node.
+// Returns 1 for each scope that contains a marked node.
 export function markScopes(model: Model, nodes: Uint8Array): Uint8Array {
   const marked = new Uint8Array(model.scopes.length);
   for (let v = 0; v < model.size; ++v) {

@@ -1,12 +1,12 @@
-// Run: what a run of a graph did.
+// Run: the recorded execution of a graph.
 import type { OutputJson, RunJson } from '../data/format.ts';
 import type { Model } from './model.ts';
 
-// Fields of an execution in RunJson.events.
+// The number of fields per execution in RunJson.events.
 const kFields = 6;
 
 export interface Event {
-  // -1 if the graph has no such node.
+  // -1 if the graph does not have the node.
   node: number;
   begin: number;
   end: number;
@@ -15,7 +15,7 @@ export interface Event {
   outputBytes: number;
 }
 
-// Returns the length of the union of intervals, which it sorts.
+// Returns the length of the union of intervals. Sorts the intervals.
 export function unionLength(intervals: [number, number][]): number {
   intervals.sort((a, b) => a[0] - b[0]);
   let sum = 0;
@@ -30,12 +30,14 @@ export function unionLength(intervals: [number, number][]): number {
 
 export class Run {
   readonly events: Event[] = [];
-  // Of each node the sum of its executions; -1 if it did not run.
+  // For each node, the total time of its executions; -1 if it did not run.
   readonly time: Float64Array;
+  // For each node, the index of its first execution in `events`; -1 if it did not run.
   readonly first: Int32Array;
+  // The largest element of `time`, but at least 0.
   readonly longest: number;
   readonly outputs = new Map<number, OutputJson[]>();
-  // The executions of node v are events[eventOf[k]], k from eventStart[v] to eventStart[v + 1].
+  // The executions of node v are events[eventOf[k]], for k from eventStart[v] to eventStart[v + 1].
   private readonly eventStart: Int32Array;
   private readonly eventOf: Int32Array;
 
@@ -68,7 +70,7 @@ export class Run {
     }
   }
 
-  // Returns the time in which any node of a scope ran; -1 if none did.
+  // Returns the time during which at least one node of a scope ran; -1 if none ran.
   scopeTime(scope: number): number {
     const { begin, end } = this.model.scopes[scope]!;
     const intervals: [number, number][] = [];
@@ -86,14 +88,14 @@ export class Run {
     return this.outputs.get(node)?.some((output) => output.nan > 0) ?? false;
   }
 
-  // Returns the node that was the first to end with a NaN; -1 if none did.
+  // Returns the node that finished first with a NaN; -1 if there is no NaN.
   firstNan(): number {
     let found = -1;
     let earliest = Infinity;
     for (const node of this.outputs.keys()) {
       if (!this.hasNan(node)) continue;
       const event = this.events[this.first[node]!];
-      // A fed tensor is there from the start.
+      // Fed tensors exist from the start.
       const time = event === undefined ? -1 : event.end;
       if (time < earliest) {
         earliest = time;
@@ -103,7 +105,7 @@ export class Run {
     return found;
   }
 
-  // Returns the nodes of the path whose executions take the longest time, from first to last.
+  // Returns the nodes of the path with the longest total execution time, from first to last.
   criticalPath(): number[] {
     const { model, time } = this;
     const { inputs, consumers } = model;
@@ -136,8 +138,8 @@ export class Run {
     return path.reverse();
   }
 
-  // Returns [time, bytes of outputs that are alive from then, ...]: an output lives from the end of
-  // its node to the end of the last consumer, or of the run if it has none that ran.
+  // Returns [time, bytes of live outputs from this time on, ...]. An output lives from the end of
+  // its node to the end of its last consumer, or to the end of the run if no consumer ran.
   memory(): number[] {
     const changes: [number, number][] = [];
     const { consumers } = this.model;

@@ -1,14 +1,14 @@
-// Search: terms that must all hold, separated by spaces.
+// Search: terms separated by spaces. All terms must match.
 //
-//   text          the name contains it, in any case
-//   op:Mat        the name of the op does
-//   attr:n=8      an attribute's name and value, as "name=value", does
-//   shape:[2,?]   the type and shape of an output does
-//   is:problem    or is:added, is:removed, is:changed
+//   text          the name contains it, ignoring case
+//   op:Mat        the name of the op contains it
+//   attr:n=8      an attribute, written as "name=value", contains it
+//   shape:[2,?]   the type and shape of an output contain it
+//   is:problem    also is:added, is:removed, is:changed
 //   /expression/  the name matches the regular expression
 import type { Model } from './model.ts';
 
-// Longer names are matched by their beginnings.
+// The number of characters of a longer name that are matched.
 const kMaxMatched = 1000;
 
 export class QueryError extends Error {}
@@ -58,14 +58,14 @@ function isTest(state: string): Test {
   return (model, node) => model.extra(node).k === change;
 }
 
-// Returns the regular expression that a query is; null if it has another form. An expression may take
-// exponential time: match it in a worker that can be ended (worker/matcher.ts).
+// Returns the regular expression of a query; null if the query has another form. Matching may take
+// exponential time, so it must happen in a worker that can be ended (worker/matcher.ts).
 export function expressionOf(query: string): string | null {
   const text = query.trim();
   return text.length > 1 && text.startsWith('/') && text.endsWith('/') ? text.slice(1, -1) : null;
 }
 
-// Returns the parts of the names that expressions are matched with.
+// Returns the parts of the names that are matched with expressions.
 export function matchedNames(model: Model): string[] {
   return Array.from({ length: model.size }, (_, node) => model.name(node).slice(0, kMaxMatched));
 }
@@ -92,13 +92,13 @@ function parse(query: string): Test[] {
 }
 
 export interface Found {
-  // The first nodes in the order of the graph.
+  // The first matching nodes, in the order of the graph.
   nodes: number[];
-  // How many there are.
+  // The number of matching nodes.
   count: number;
 }
 
-// Searches for terms, in steps that take little time each.
+// Searches for terms in short steps.
 export function* searchInSteps(model: Model, query: string, limit: number): Generator<void, Found> {
   const tests = parse(query);
   const found: Found = { nodes: [], count: 0 };
@@ -111,7 +111,7 @@ export function* searchInSteps(model: Model, query: string, limit: number): Gene
   }
   return found;
 }
-// The same in one step.
+// Searches in one step.
 export function search(model: Model, query: string, limit: number): Found {
   const steps = searchInSteps(model, query, limit);
   for (;;) {

@@ -7,7 +7,7 @@ import type { Item, Pin } from './types.ts';
 
 const kMaxTitle = 200;
 
-// Returns the height of pin `index` within a block.
+// Returns the y coordinate of pin `index`, from the top of its block.
 export function pinY(index: number, isSmall: boolean): number {
   if (isSmall) return kHeader / 2;
   return kHeader + (Math.min(index, kMaxPins - 1) + 0.5) * kPinHeight;
@@ -26,7 +26,8 @@ function pinsOf(count: number, name: (i: number) => string, type: (i: number) =>
   return pins;
 }
 
-// Text is not measured: the same graph has the same layout on every machine.
+// Estimates the width instead of measuring it, so that a graph has the same layout on every
+// machine.
 function textWidth(text: string, size: number): number {
   return text.length * size * 0.56;
 }
@@ -35,7 +36,7 @@ export interface Block {
   item: Item;
   width: number;
   height: number;
-  // Without room for pins: constants.
+  // True for constants: the block is only a header, and its output pin is at half its height.
   isSmall: boolean;
 }
 
@@ -55,7 +56,7 @@ export function nodeBlock(model: Model, node: number, folded: string[]): Block {
   const lines: string[] = [];
   if (extra.v !== undefined) lines.push(shorten(model.text(extra.v), 40));
   const attrs = extra.a ?? [];
-  // Types are on the edges.
+  // Types are shown on the edges.
   const types = new Set(op.a.filter((a) => a[1] === 'type').map((a) => a[0]));
   for (let i = 0; i < attrs.length; i += 2) {
     const name = model.text(attrs[i]);
@@ -96,7 +97,7 @@ export function nodeBlock(model: Model, node: number, folded: string[]): Block {
   return { item, ...sizeOf(item), isSmall: false };
 }
 
-// Returns the share of the longest node that a time has, from 0 to 1.
+// Returns the ratio of a time to the time of the longest node, from 0 to 1.
 function heatOf(model: Model, time: number): number {
   const longest = model.run?.longest ?? 0;
   return longest > 0 && time > 0 ? Math.min(time / longest, 1) : 0;
@@ -145,7 +146,7 @@ export function scopeBlock(model: Model, scope: number, ports: Ports): Block {
     time,
     heat: heatOf(model, time),
   };
-  // The box has the place that its scene will need, roughly.
+  // The box has approximately the size that its scene will need.
   const size = sizeOf(item);
   const area = 14000 * (1 + Math.log2(end - begin));
   const aspect = model.aspect(scope);

@@ -34,7 +34,7 @@ export class SceneBuilder {
   }
 }
 
-// An edge between items, or ports of the scope: those are items after the blocks.
+// Edges between items. The ports of the scope are items after the blocks.
 interface Edges {
   from: number[];
   to: number[];
@@ -49,7 +49,8 @@ class Builder {
   private readonly itemOf = new Map<number, number>();
   private readonly folded = new Set<number>();
   private readonly edges: Edges = { from: [], to: [], fromY: [], toY: [], source: [], output: [] };
-  // For each tensor at the border of a scope, its pin.
+  // The pins of tensors at the border of scopes, by 2 * scope for inputs and 2 * scope + 1 for
+  // outputs.
   private readonly pinOf = new Map<number, Map<number, number>>();
   private readonly seen = new Set<string>();
   private readonly border: Ports;
@@ -83,7 +84,8 @@ class Builder {
     return yield* this.place();
   }
 
-  // Folds constants whose consumers are all in this scope, and what only passes them on.
+  // Folds constants whose consumers are all in this scope, and nodes that only pass such constants
+  // on.
   private findFolded(nodes: number[]): void {
     const { model } = this;
     const { start, node } = model.consumers;
@@ -100,7 +102,7 @@ class Builder {
     foldAll((v) => model.op(v).n === 'Const');
     foldAll((v) => model.op(v).n === 'Identity' && this.constantOf(v) !== v);
   }
-  // Returns the folded constant that an identity passes on, or the node.
+  // Returns the folded constant that an identity passes on, otherwise the node itself.
   private constantOf(v: number): number {
     const { start, node, pin } = this.model.inputs;
     const isOne = start[v + 1]! - start[v]! === 1 && pin[start[v]!] === 0;
@@ -127,7 +129,7 @@ class Builder {
     this.pinOf.set(key, pins);
   }
 
-  // Returns the item that shows a node of this scope, -1 if none does.
+  // Returns the item of this scope that shows a node; -1 if there is none.
   private itemFor(node: number): number {
     const { model } = this;
     const direct = this.itemOf.get(node);
@@ -197,7 +199,7 @@ class Builder {
     return item < this.blocks.length && this.blocks[item]!.item.id >= 0;
   }
 
-  // Returns the height at which an edge meets an item.
+  // Returns the y coordinate at which an edge meets an item, from the top of the item.
   private pinAt(item: number, pin: number, key: number, isSource: boolean): number {
     if (item >= this.blocks.length) return kPinHeight / 2;
     const block = this.blocks[item]!;
@@ -270,7 +272,7 @@ class Builder {
     }
   }
 
-  // Fits the scene into the box of the scope, and edges from and to the border to its pins.
+  // Scales the scene to the box of the scope, and connects edges at the border to the box's pins.
   private fit(scene: Scene, numItems: number, numIn: number): void {
     const box = scopeBlock(this.model, this.scope, this.border);
     const width = box.width - 2 * kMargin;

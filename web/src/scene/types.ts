@@ -1,17 +1,17 @@
-// Scene: what one scope looks like when it is open. Made in the worker, drawn by the main thread.
+// Scene: the picture of one open scope. Built in the worker, drawn by the main thread.
 //
-// The coordinates of a scene are its own. The box of an open scope keeps its size and place, and
-// shows the scene within it, smaller: opening a scope moves nothing outside.
+// Each scene has separate coordinates. The box of an open scope keeps its size and place, and shows
+// the scene scaled down. Opening a scope therefore moves nothing outside.
 
 export interface Pin {
   name: string;
-  // The height of the pin within the block.
+  // The y coordinate of the pin, from the top of its block.
   y: number;
   // The type and shape, or "".
   type: string;
 }
 
-// What is to be known of an item at a glance.
+// Properties of an item that are visible at a glance.
 export enum Flag {
   kProblem = 1,
   kUnknownShape = 2,
@@ -20,23 +20,23 @@ export enum Flag {
 }
 
 export interface Item {
-  // A node, or the complement of a scope.
+  // A node number, or the complement of a scope number.
   id: number;
   title: string;
-  // Of a scope, its path: "tower/layer1"; "" of a node.
+  // The path of a scope, such as "tower/layer1"; "" for a node.
   path: string;
-  // The op, or the number of ops of a scope.
+  // The op of a node, or the number of ops of a scope.
   subtitle: string;
   // Attributes that differ from their defaults, or the value of a constant.
   lines: string[];
   inputs: Pin[];
   outputs: Pin[];
   flags: number;
-  // As NodeExtra.k; of a scope, 3 if anything in it differs.
+  // For a node, NodeExtra.k. For a scope, 3 if anything in it differs.
   change: number;
-  // Nanoseconds of the run, of a scope the union of its blocks; -1 if it did not run.
+  // The nanoseconds of the run; for a scope, of the union of its nodes. -1 if it did not run.
   time: number;
-  // The same as a share of the time of the longest node, from 0 to 1.
+  // The ratio of `time` to the time of the longest node, from 0 to 1.
   heat: number;
 }
 
@@ -49,31 +49,32 @@ export interface Scene {
   y: Float64Array;
   w: Float64Array;
   h: Float64Array;
-  // Edges. An end is an item, or -1 for the border of the scope.
+  // Edges. Each end is an item, or -1 for the border of the scope.
   from: Int32Array;
   to: Int32Array;
-  // The producer of the edge and its output; the output is -1 for a control edge.
+  // The producer of each edge and its output. The output is -1 for control edges.
   source: Int32Array;
   output: Int32Array;
+  // The points of the edges, as in LayoutResult.
   start: Int32Array;
   points: Float32Array;
-  // Types and shapes, as indices of `types`.
+  // Types and shapes, as indices into `types`.
   type: Int32Array;
   types: string[];
-  // How the scene lies in the box of the scope: scaled, then moved.
+  // The transform from the scene to the box of the scope: scaled, then moved.
   scale: number;
   left: number;
   top: number;
 }
 
 export interface SceneOptions {
-  // Constants are lines of their consumers.
+  // Shows constants as lines of their consumers.
   fold: boolean;
 }
 
 export const kHeader = 34;
 export const kPinHeight = 15;
 export const kLineHeight = 13;
-// Pins and lines of a block; the last says how many more there are.
+// The largest numbers of pins and lines of a block. The last line states how many more there are.
 export const kMaxPins = 12;
 export const kMaxLines = 4;

@@ -1,4 +1,4 @@
-// App: the state of the page and what changes it. Knows no DOM but the canvas.
+// App: the state of the page and its changes. Knows no DOM except the canvas.
 import type { GraphJson } from '../data/format.ts';
 import { duration, plural } from '../data/text.ts';
 import type { EditNode } from '../edit/node.ts';
@@ -33,31 +33,31 @@ export class App {
   readonly camera: Camera;
   summary: Summary | null = null;
   selected: number | null = null;
-  // Several blocks or scopes that edits are made to, instead of the selected one.
+  // The blocks and scopes that edits apply to, if there are several, instead of the selected block.
   chosen: ReadonlySet<number> = new Set();
   description: Description | null = null;
   marks: Marks | null = null;
-  // The call that followCall() came from, and the scope of the function.
+  // The call that followCall() started from, and the scope of the function.
   private call: { node: number; callee: number } | null = null;
   // The first end of a path.
   pathStart: number | null = null;
   search: SearchState = kNoSearch;
-  // What the run did; null without one.
+  // The recorded run; null if there is no run.
   timeline: TimelineView | null = null;
-  // The graph that is edited; null on a page that only shows one.
+  // The edited graph; null on a page that only shows a graph.
   edit: Session | null = null;
-  // A line from a pin to the pointer, or a rectangle around blocks, on the screen.
+  // A line from a pin to the pointer, or a rectangle around blocks, in screen coordinates.
   drag: { isBox: boolean; fromX: number; fromY: number; toX: number; toY: number } | null = null;
-  // The pins that the drag may end at, in the world.
+  // The pins where the drag may end, in world coordinates.
   fits: { x: number; y: number }[] = [];
   isFolded = false;
   isHelpOpen = false;
-  // What happened, for assistive technology too.
+  // The last event as text, which assistive technology reads.
   message = '';
   theme: Theme;
   width = 1;
   height = 1;
-  // The time and blocks of the last frame.
+  // The duration and the number of blocks of the last frame.
   frameMillis = 0;
   frameBlocks = 0;
   private isDirty = false;
@@ -68,7 +68,7 @@ export class App {
     this.theme = readTheme();
   }
 
-  // Calls `listener` after each change of state.
+  // Calls `listener` after each state change.
   onChange(listener: () => void): void {
     this.listeners.push(listener);
   }
@@ -145,7 +145,7 @@ export class App {
     this.changed();
   }
 
-  // Returns what is on the screen as an SVG file.
+  // Returns the visible picture as an SVG file.
   svg(): string {
     const surface = new SvgSurface();
     paint(surface, this.picture());
@@ -167,7 +167,7 @@ export class App {
       if (timeline !== null) this.timeline = new TimelineView(timeline);
     }
     await this.load(0);
-    // The root may have nothing but one scope.
+    // The root may contain only one scope.
     for (const scope of await this.client.call('ancestors', ~this.summary.first)) {
       await this.load(scope);
     }
@@ -178,8 +178,8 @@ export class App {
     await this.edit?.refresh();
   }
 
-  // Returns the nodes that an edit is made to, in the order of the graph: those of the chosen blocks
-  // and scopes, or of the selected one.
+  // Returns the nodes that an edit applies to, in the order of the graph: the nodes of the chosen
+  // blocks and scopes, or of the selected one.
   editedNodes(): EditNode[] {
     const { edit, selected } = this;
     if (edit === null) return [];
@@ -195,20 +195,21 @@ export class App {
       ids.has(node.id) || prefixes.some((prefix) => edit.pathOf(node).startsWith(prefix)));
   }
 
-  // Returns the body that new blocks are added to: that of a node or scope, or the graph's.
+  // Returns the body that gets new blocks: the body of a node or scope, or the graph.
   bodyOf(id: number | null): number {
     if (this.edit === null || id === null) return 0;
     return id >= 0 ? (this.edit.nodeOf(id)?.body ?? 0) : this.edit.bodyOfScope(`${this.pathOf(id)}/`);
   }
 
-  // Returns the scope that is all of the selection, "a/b/"; "" if it is none.
+  // Returns the scope that is the whole selection, "a/b/"; "" if the selection is not a single
+  // scope.
   editedScope(): string {
     const [id, more] = this.chosen.size > 0 ? this.chosen : [this.selected];
     const path = id === null || id === undefined || more !== undefined ? '' : this.pathOf(id);
     return path === '' ? '' : `${path}/`;
   }
 
-  // Shows another graph, with the same scopes open and chosen, and selects nodes of it.
+  // Shows another graph with the same scopes open and chosen. Selects nodes of the new graph.
   async reshow(graph: GraphJson, selected: number | null, chosen: number[], placed: () => void):
       Promise<void> {
     const chosenPaths = [...this.chosen].filter((id) => id < 0).map((id) => this.pathOf(id));
@@ -245,7 +246,7 @@ export class App {
       if (id !== null && id < 0) all.add(id);
     }
     const description = selected === null ? null : await this.client.call('describe', selected);
-    // All at once.
+    // Updates everything at once.
     this.summary = summary;
     if (timeline === null) this.timeline = null;
     else if (this.timeline?.data.total !== timeline.total) this.timeline = new TimelineView(timeline);
@@ -258,7 +259,7 @@ export class App {
     this.chosen = all;
     this.description = description;
     placed();
-    // Of the names as they are now.
+    // Repeats the search with the current names.
     if (isMatching) void this.find(this.search.query);
     if (wasEmpty) this.fitAll(false);
     const box = selected === null ? null : this.world.boxOf(selected);
@@ -278,8 +279,8 @@ export class App {
       --this.numLoading;
     }
   }
-  // Cancels what is in progress: scopes that are being opened, a search, a call of the server. Returns
-  // whether there was anything.
+  // Cancels everything in progress: scopes that are being opened, a search, a server call. Returns
+  // true if anything was in progress.
   cancel(): boolean {
     if (this.numLoading > 0) {
       this.client.cancel('scene');
@@ -327,7 +328,7 @@ export class App {
     this.say('Closed all scopes');
   }
 
-  // Draws all open scopes again, with constants or without.
+  // Rebuilds all open scopes, with or without constants.
   async setFolded(isFolded: boolean): Promise<void> {
     const scenes: Scene[] = [];
     ++this.numLoading;
@@ -344,7 +345,7 @@ export class App {
     this.say(isFolded ? 'Constants are lines of their consumers' : 'Constants are blocks');
   }
 
-  // Shows all, or the beginning of a graph that is too long to be read as a whole.
+  // Shows the whole graph, or its beginning if the whole graph would be unreadably small.
   private showFirst(): void {
     this.fitAll(false);
     const kReadable = 0.4;
@@ -371,7 +372,7 @@ export class App {
     return found === null ? '' : found.placed.scene.items[found.item]!.title;
   }
 
-  // Returns the path of a scope that is shown, or "".
+  // Returns the path of a visible scope, or "".
   pathOf(id: number): string {
     const found = this.world.findItem(id);
     return found === null ? '' : found.placed.scene.items[found.item]!.path;
@@ -383,7 +384,7 @@ export class App {
     const count = this.editedNodes().length;
     this.say(`${plural(count, 'block')} selected`);
   }
-  // Adds a block or scope to those that are chosen, or takes it out. The selected one is the first.
+  // Adds a block or scope to the chosen ones, or removes it. The selected block is chosen first.
   choose(id: number | null): void {
     if (this.edit === null || id === null) {
       this.say('Select a block first');
@@ -396,20 +397,20 @@ export class App {
     }
     this.setChosen(chosen);
   }
-  // Chooses all blocks and scopes beside the selected one.
+  // Chooses all blocks and scopes next to the selected one.
   chooseAll(): void {
     const found = this.selected === null ? null : this.world.findItem(this.selected);
     const placed = found?.placed ?? this.world.placed.get(this.summary?.first ?? 0);
     if (this.edit !== null) this.setChosen(placed?.scene.items.map((item) => item.id) ?? []);
   }
-  // Adds what a rectangle on the screen meets to those that are chosen.
+  // Adds the items that a screen rectangle touches to the chosen ones.
   chooseBox(x0: number, y0: number, x1: number, y1: number): void {
     const [left, top] = this.camera.toWorld(Math.min(x0, x1), Math.min(y0, y1));
     const [right, bottom] = this.camera.toWorld(Math.max(x0, x1), Math.max(y0, y1));
     this.setChosen([...this.chosen, ...this.world.within(left, top, right, bottom)]);
   }
 
-  // Selects a node or scope, opens the scopes around it and shows it.
+  // Selects a node or scope, opens the scopes around it, and shows it.
   async select(id: number, isRevealed = true): Promise<void> {
     this.selected = id;
     this.edit?.select(id, this.chosen);
@@ -448,8 +449,8 @@ export class App {
     else await this.select(next.node);
   }
 
-  // Selects an item of the scene by its distance from the selected one in the order of the tree, or
-  // the first or last one.
+  // Selects the item that is `step` places from the selected item in the order of the tree, or the
+  // first or last item.
   async selectPage(step: number): Promise<void> {
     const found = this.selected === null ? null : this.world.findItem(this.selected);
     const scene = (found?.placed ?? this.world.placed.get(this.summary?.first ?? 0))?.scene;
@@ -488,7 +489,7 @@ export class App {
     }
     const callees = this.selected < 0 ? [] : await this.client.call('callees', this.selected);
     if (callees.length > 0) {
-      // Another time, the next of several.
+      // Repeated calls go through the functions in turn.
       const last = this.call?.node === this.selected ? callees.indexOf(this.call.callee) : -1;
       const callee = callees[(last + 1) % callees.length]!;
       this.call = { node: this.selected, callee };
@@ -518,15 +519,15 @@ export class App {
     this.changed();
   }
 
-  // Measures a range of time.
+  // Measures a time range.
   markRange(from: number, to: number): void {
     if (this.timeline === null) return;
     const [begin, end] = [Math.min(from, to), Math.max(from, to)];
     this.timeline.mark = { begin, end };
     this.say(`${duration(end - begin)}, from ${duration(begin)} to ${duration(end)}`);
   }
-  // Marks the time of the selected block, or from the marked one to it. Of the same block, removes
-  // the mark.
+  // Marks the time of the selected block, or the range from the marked block to it. Removes the
+  // mark if the same block is marked.
   markTime(): void {
     const event = this.eventOfBlock();
     if (event === null) return;
@@ -544,7 +545,8 @@ export class App {
     const isPinned = this.timeline!.pin(event.thread);
     this.say(`Thread ${this.timeline!.data.threads[event.thread]!} is ${isPinned ? 'pinned' : 'not pinned'}`);
   }
-  // Returns the first execution of the selected block; null, with a message, if there is none.
+  // Returns the first execution of the selected block. Shows a message and returns null if there is
+  // none.
   private eventOfBlock(): EventText | null {
     const event = this.timeline?.data.events.find(({ node }) => node >= 0 && node === this.selected);
     if (event !== undefined) return event;
@@ -617,7 +619,7 @@ export class App {
     } catch (error) {
       result = { ...kNoSearch, query, error: (error as Error).message };
     }
-    // Another search may have begun.
+    // Another search may have started.
     if (number !== this.numSearches) return;
     this.search = result;
     this.changed();

@@ -1,4 +1,4 @@
-// The bar: search, buttons of the commands, and the keys.
+// The bar: the search field, the command buttons, and the list of keys.
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { plural, visible } from '../data/text.ts';
 import type { App } from './app.ts';
@@ -33,12 +33,12 @@ function keyName(command: Command): string {
 
 function Help({ app, page }: { app: App; page: Page }) {
   const ref = useRef<HTMLDialogElement>(null);
-  // The picture has the focus afterwards.
+  // Closing returns the focus to the picture.
   useLayoutEffect(() => {
     const dialog = ref.current!;
     dialog.showModal();
     return () => {
-      // Until then, nothing else takes the focus.
+      // Until the dialog is closed, nothing else can take the focus.
       dialog.close();
       document.getElementById('tree')?.focus();
     };
@@ -59,7 +59,7 @@ function Help({ app, page }: { app: App; page: Page }) {
               <li key={command.id}>
                 <button type="button" data-command={command.id}
                         onClick={() => {
-                          // A command finds the page as its key does.
+                          // The command finds the page in the same state as its key does.
                           close();
                           if (command.id !== 'help') runCommand(command, app, page);
                         }}>
@@ -89,7 +89,8 @@ export function Bar({ app, page }: { app: App; page: Page }) {
           command.label !== undefined && (command.group !== 'Run' || app.timeline !== null)).map((command) => (
           <button key={command.id} type="button" title={`${command.title} (${keyName(command)})`}
                   aria-label={command.title} onClick={(event) => {
-                    // The keys go to the picture after a click, and stay at the button after a key.
+                    // After a click, the keys go to the picture. After a key press, they stay at
+                    // the button.
                     if (event.detail > 0) page.focusPicture();
                     runCommand(command, app, page);
                   }}>

@@ -1,4 +1,4 @@
-// All commands of the page. Each has a key and a place in the menu.
+// All commands of the page. Each has a key and an entry in the list of keys.
 import type { EditNode } from '../edit/node.ts';
 import type { Session } from '../edit/session.ts';
 import type { App } from './app.ts';
@@ -6,7 +6,7 @@ import type { App } from './app.ts';
 export interface Command {
   id: string;
   title: string;
-  // The text of a button in the bar; without it there is none.
+  // The text of the button in the bar. Commands without a label have no button.
   label?: string;
   // A value of KeyboardEvent.key.
   key: string;
@@ -14,12 +14,12 @@ export interface Command {
   run(app: App, page: Page): void | Promise<void>;
 }
 
-// What commands need of the DOM.
+// The DOM operations that commands need.
 export interface Page {
   focusSearch(): void;
   focusPicture(): void;
   focusPanel(): void;
-  // The first field of the panel.
+  // Focuses the first field of the panel.
   focusFields(): void;
   toggleTheme(): void;
   save(name: string, type: string, text: string): void;
@@ -126,7 +126,7 @@ export const kCommands: Command[] = [
     } },
 ];
 
-// Calls `edit` with the session and the selected node.
+// Returns a command that calls `edit` with the session and the selected node.
 function withNode(edit: (session: Session, node: EditNode) => void): Command['run'] {
   return (app) => {
     const node = app.edit?.nodeOf(app.selected) ?? null;
@@ -136,7 +136,8 @@ function withNode(edit: (session: Session, node: EditNode) => void): Command['ru
   };
 }
 
-// Calls `edit` with the session, the nodes of the selection, and the scope that it is, or "".
+// Returns a command that calls `edit` with the session, the selected nodes, and the selected scope
+// or "".
 function withNodes(edit: (session: Session, nodes: EditNode[], scope: string) => void):
     Command['run'] {
   return (app) => {
@@ -147,7 +148,7 @@ function withNodes(edit: (session: Session, nodes: EditNode[], scope: string) =>
   };
 }
 
-// The commands of a page that edits.
+// The commands of an editing page.
 export const kEditCommands: Command[] = [
   { id: 'add', label: 'Add', title: 'Add a block', key: 'b', group: 'Edit',
     run: (app) => app.edit?.openPalette(null, app.bodyOf(app.selected)) },
@@ -206,7 +207,7 @@ export function commandsOf(app: App): readonly Command[] {
   return app.edit === null ? kCommands : [...kCommands, ...kEditCommands];
 }
 
-// Runs a command, and says why it failed.
+// Runs a command, and shows the error if it fails.
 export function runCommand(command: Command, app: App, page: Page): void {
   Promise.resolve(command.run(app, page)).catch((error: Error) => app.say(error.message));
 }

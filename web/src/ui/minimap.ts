@@ -1,4 +1,4 @@
-// The minimap: the whole graph, small, with a frame around what the screen shows.
+// The minimap: the whole graph in small, with a frame around the visible part.
 import type { Theme } from '../draw/theme.ts';
 import type { App } from './app.ts';
 
@@ -25,7 +25,7 @@ export class Minimap {
     app.onDraw(() => this.draw());
   }
 
-  // Draws the blocks, once for each state of the scopes and colours.
+  // Draws the blocks. Called once for each state of the scopes and colours.
   private drawBlocks(): void {
     const { app, canvas, blocks } = this;
     const context = blocks.getContext('2d')!;

@@ -107,11 +107,11 @@ function Histogram({ counts }: { counts: number[] }) {
   );
 }
 
-// A line through the elements. What is not finite is a gap.
+// A line through the elements. Elements that are not finite are gaps.
 function Curve({ values, name }: { values: (number | null)[]; name: string }) {
   const finite = values.filter((value) => value !== null);
   const low = Math.min(...finite);
-  // Halves, since the difference may be infinite.
+  // Computes with halves, because the difference may overflow.
   const range = Math.max(...finite) / 2 - low / 2;
   const lines: string[] = [];
   values.forEach((value, i) => {
@@ -131,7 +131,7 @@ function Curve({ values, name }: { values: (number | null)[]; name: string }) {
   );
 }
 
-// Draws levels of gray or colours. What is not finite is red.
+// Draws levels of gray or colours. Pixels that are not finite are red.
 function drawPicture(canvas: HTMLCanvasElement | null, picture: number[]): void {
   const context = canvas?.getContext('2d');
   if (!context) return;
@@ -243,7 +243,7 @@ function Overview({ app, page }: { app: App; page: Page }) {
   );
 }
 
-// The timeline as a table, in the order of the starts.
+// The timeline as a table, ordered by start time.
 function Events({ app, view }: { app: App; view: TimelineView }) {
   const [first, setFirst] = useState(0);
   const events = view.sorted();
@@ -251,7 +251,7 @@ function Events({ app, view }: { app: App; view: TimelineView }) {
   return (
     <details>
       <summary>Timeline as a table: {plural(events.length, 'execution')}</summary>
-      {/* Scrolled by keys, too. */}
+      {/* Focusable, so that keys scroll it. */}
       <div class="events" role="region" tabIndex={0} aria-label="Executions">
         <table>
           <caption>{events.length === 0 ? 'None' : `${first + 1} to ${last}`}</caption>
@@ -284,7 +284,7 @@ function Events({ app, view }: { app: App; view: TimelineView }) {
   );
 }
 
-// The blocks that are chosen, and what can be done with them.
+// The chosen blocks, and the actions for them.
 function Chosen({ app, page }: { app: App; page: Page }) {
   const nodes = app.editedNodes();
   return (

@@ -1,14 +1,14 @@
-// Mouse, pen and touch on the picture.
+// Mouse, pen and touch input on the picture.
 import type { PinPlace } from '../view/world.ts';
 import type { App } from './app.ts';
 
-// Movements of fewer pixels are clicks.
+// Movements shorter than this are clicks.
 const kClick = 4;
 
-// The distance at which a pointer is at a pin.
+// The distance within which a pointer hits a pin.
 const kPinRadius = 9;
 
-// Connects a pin with another, with a block, or with a new block.
+// Connects a pin with another pin, a block, or a new block.
 function drop(app: App, from: PinPlace, to: PinPlace | null, block: number | null): void {
   const session = app.edit;
   const node = session?.nodeOf(from.node) ?? null;
@@ -21,7 +21,7 @@ function drop(app: App, from: PinPlace, to: PinPlace | null, block: number | nul
     else if (from.isOutput) session.connect(end, target);
     else session.connect(target, end);
   } else if (other === null && (block === null || (block < 0 && app.isOpen(~block)))) {
-    // Empty, also within an open scope.
+    // Dropped on empty space, perhaps within an open scope.
     const path = block === null ? '' : `${app.pathOf(block)}/`;
     session.openPalette({ ...end, isOutput: from.isOutput }, node.body, path);
   } else if (other !== null && from.isOutput && other !== node) {
@@ -32,14 +32,14 @@ function drop(app: App, from: PinPlace, to: PinPlace | null, block: number | nul
   }
 }
 
-// Returns the places of the pins on the screen that a pin may be connected to.
+// Returns the places of the visible pins that a pin may be connected to.
 function findFits(app: App, from: PinPlace): { x: number; y: number }[] {
   const session = app.edit;
   const node = session?.nodeOf(from.node) ?? null;
   if (session === null || node === null) return [];
   const [left, top] = app.camera.toWorld(0, 0);
   const [right, bottom] = app.camera.toWorld(app.width, app.height);
-  // Of very many, which are too small to be seen, some.
+  // Limits the number of pins. So many pins are too small to be seen.
   const pins = app.world.pinsWithin(left, top, right, bottom, !from.isOutput).slice(0, 2000);
   const ids = new Map(pins.map((pin) => [pin.node, session.nodeOf(pin.node)?.id ?? -1]));
   const fitting = new Set(session.editor
@@ -62,9 +62,9 @@ export function listenToPointer(app: App, focus: () => void): void {
     return app.world.hit(...app.camera.toWorld(x, y));
   };
 
-  // The pin that a drag began at; null if it pans.
+  // The pin where a drag started; null if the drag pans.
   let pin: PinPlace | null = null;
-  // Whether a drag is a rectangle around blocks.
+  // True if the drag is a rectangle around blocks.
   let isBox = false;
   const pinAt = (event: MouseEvent): PinPlace | null => {
     const { x, y } = place(event);
@@ -96,7 +96,7 @@ export function listenToPointer(app: App, focus: () => void): void {
       };
       app.draw();
     } else if (pointers.size === 2) {
-      // Two fingers move and zoom.
+      // Two fingers pan and zoom.
       const other = [...pointers].find(([id]) => id !== event.pointerId)![1];
       const distance = (p: { x: number; y: number }): number =>
         Math.max(Math.hypot(p.x - other.x, p.y - other.y), 1);
@@ -151,7 +151,7 @@ export function listenToPointer(app: App, focus: () => void): void {
     if (app.isOpen(~id)) app.closeScope(~id);
     else void app.openScope(~id);
   });
-  // Files become feeds and constants.
+  // Dropped files become feeds and constants.
   canvas.addEventListener('dragover', (event) => {
     if (app.edit !== null) event.preventDefault();
   });

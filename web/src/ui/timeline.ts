@@ -2,11 +2,12 @@
 import { bytesText, duration } from '../data/text.ts';
 import type { App } from './app.ts';
 
+// Heights in pixels: the line of text at the top, the memory at the bottom, and a row at most.
 const kTop = 18;
 const kMemory = 26;
 const kMaxRow = 26;
 
-// Places of the rows of a canvas of some height.
+// Returns the height of a row in a canvas of this height.
 function rowHeight(app: App, height: number): number {
   const rows = Math.max(app.timeline?.data.threads.length ?? 1, 1);
   return Math.min((height - kTop - kMemory) / rows, kMaxRow);
@@ -32,7 +33,7 @@ function draw(app: App, canvas: HTMLCanvasElement): void {
   c.textBaseline = 'middle';
 
   const rowOf = view.rows.map((_, thread) => view.rows.indexOf(thread));
-  // The end of the last rectangle of each row: what is narrower than a pixel is drawn once.
+  // The end of the last rectangle in each row. Executions within the same pixel are drawn once.
   const drawn = new Float64Array(view.data.threads.length).fill(-1);
   for (const event of view.data.events) {
     if (event.end < view.begin || event.begin > view.end) continue;
@@ -61,7 +62,7 @@ function draw(app: App, canvas: HTMLCanvasElement): void {
     c.strokeRect(x, kTop + 1, Math.max(right - x, 1), row * view.rows.length - 2);
   }
   c.fillStyle = theme.text;
-  // The lines between rows that are pinned and others.
+  // Draws the line below the pinned rows.
   view.rows.forEach((thread, i) => {
     const isLast = view.isPinned(thread) && !view.isPinned(view.rows[i + 1] ?? -1);
     if (isLast) c.fillRect(0, kTop + (i + 1) * row - 1, width, 1);
@@ -86,9 +87,9 @@ export function listenToTimeline(app: App, canvas: HTMLCanvasElement): void {
   new ResizeObserver(() => draw(app, canvas)).observe(canvas);
   let last = 0;
   let moved = 0;
-  // Where a range begins that Shift and a drag mark.
+  // The start of the range that a Shift-drag marks.
   let markFrom: number | null = null;
-  // Returns the time at a place, or the begin or end of an event near to it.
+  // Returns the time at a place, or the nearby start or end of an event.
   const timeAt = (event: MouseEvent): number => {
     const view = app.timeline!;
     const box = canvas.getBoundingClientRect();

@@ -1,12 +1,13 @@
-// The tree that assistive technology reads, of the scopes that are open: each block with its op,
-// types and state. It has the focus of the picture, and the keys.
+// The tree of the open scopes, for assistive technology: each block with its op, types and state.
+// It has the focus of the picture and receives the keys.
 import { duration, plural } from '../data/text.ts';
 import { Flag } from '../scene/types.ts';
 import type { Item } from '../scene/types.ts';
 import type { App } from './app.ts';
 
-// Items of a scope around the selected one; the tree states the number of all. PageDown and PageUp
-// lead to the others.
+// The largest number of items that the tree lists for a scope: the items around the selected item,
+// in addition to open scopes. The tree states the total number. PageDown and PageUp lead to the
+// other items.
 export const kMaxItems = 100;
 
 const kChanges = ['', 'added', 'removed', 'changed'];
@@ -35,7 +36,7 @@ function Level({ app, scope, level }: { app: App; scope: number; level: number }
   const first = Math.max(0, Math.min(at - kMaxItems / 2, size - kMaxItems));
   const items = scene.items.slice(first, first + kMaxItems)
     .map((item, i) => ({ item, position: first + i + 1 }));
-  // Open scopes stay, wherever they are.
+  // Open scopes are always listed.
   scene.items.forEach((item, i) => {
     const isListed = i >= first && i < first + kMaxItems;
     if (!isListed && item.id < 0 && app.isOpen(~item.id)) items.push({ item, position: i + 1 });

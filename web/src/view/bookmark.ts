@@ -1,4 +1,4 @@
-// What is shown, in the fragment of the page's address: "#n=layer1/mul&o=layer1".
+// The view as a fragment of the page's address: "#n=layer1/mul&o=layer1".
 
 export interface Bookmark {
   // The selected node or scope.
@@ -7,7 +7,7 @@ export interface Bookmark {
   open: string[];
 }
 
-// Longer addresses lack some of the open scopes.
+// Longer addresses omit some of the open scopes.
 const kMaxLength = 4000;
 
 export function formatBookmark(bookmark: Bookmark): string {
@@ -24,7 +24,7 @@ export function formatBookmark(bookmark: Bookmark): string {
 }
 
 function encode(text: string): string {
-  // A half of a character has no encoding.
+  // Half of a surrogate pair cannot be encoded.
   return encodeURIComponent(text.replace(
     /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, '\ufffd'));
 }

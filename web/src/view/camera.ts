@@ -1,4 +1,4 @@
-// The camera: which part of the world the screen shows.
+// The camera: the part of the world that the screen shows.
 import type { Box, Transform } from './world.ts';
 
 export class Camera {
@@ -26,14 +26,14 @@ export class Camera {
     this.set({ scale: this.scale, x: this.x + dx, y: this.y + dy });
   }
 
-  // Zooms so that the point (x, y) of the screen stays.
+  // Zooms around the screen point (x, y).
   zoom(factor: number, x: number, y: number): void {
     const scale = Math.min(Math.max(this.scale * factor, 1e-5), 1e6);
     const f = scale / this.scale;
     this.set({ scale, x: x - (x - this.x) * f, y: y - (y - this.y) * f });
   }
 
-  // Shows a box in the middle of the screen, at most at `maxScale`.
+  // Centers a box on the screen, with a scale of at most `maxScale`.
   fit(box: Box, width: number, height: number, maxScale: number, isSmooth: boolean): void {
     const pad = 0.9;
     const scale = Math.min(
@@ -45,7 +45,7 @@ export class Camera {
     }, isSmooth);
   }
 
-  // Moves a box into the screen, if it is not there.
+  // Moves a box into the screen if it is outside.
   reveal(box: Box, width: number, height: number, isSmooth: boolean): void {
     const w = box.w * this.scale;
     const h = box.h * this.scale;
@@ -74,7 +74,7 @@ export class Camera {
     const step = (now: number): void => {
       const t = Math.min((now - begin) / kMillis, 1);
       const s = t * t * (3 - 2 * t);
-      // The scale grows evenly in its logarithm, about the point that stays.
+      // The scale changes at a constant logarithmic rate around the fixed point.
       const scale = from.scale * (to.scale / from.scale) ** s;
       const part = to.scale === from.scale ? s : (scale - from.scale) / (to.scale - from.scale);
       this.scale = scale;

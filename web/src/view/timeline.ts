@@ -2,12 +2,12 @@
 import type { EventText, Timeline } from '../worker/api.ts';
 
 export class TimelineView {
-  // Nanoseconds.
+  // In nanoseconds.
   begin = 0;
   end: number;
-  // A range of time that is measured.
+  // A measured time range.
   mark: { begin: number; end: number } | null = null;
-  // Threads in the order of their rows: those that are pinned come first.
+  // Threads in the order of their rows. Pinned threads come first.
   rows: number[];
   private numPinned = 0;
 
@@ -17,14 +17,14 @@ export class TimelineView {
   }
 
   private inOrder: EventText[] | null = null;
-  // Returns the events in the order of their starts.
+  // Returns the events ordered by start time.
   sorted(): readonly EventText[] {
     this.inOrder ??= [...this.data.events].sort((a, b) => a.begin - b.begin || a.end - b.end);
     return this.inOrder;
   }
 
-  // Pins the row of a thread to the top, below those that are pinned, or returns it to its place.
-  // Returns whether it is pinned now.
+  // Pins the row of a thread to the top, below other pinned rows, or unpins it. Returns true if the
+  // row is now pinned.
   pin(thread: number): boolean {
     const pinned = this.rows.slice(0, this.numPinned);
     const isPinned = !pinned.includes(thread);
@@ -38,8 +38,7 @@ export class TimelineView {
     return this.rows.indexOf(thread) < this.numPinned;
   }
 
-  // Returns the begin or end of an event that is nearest to a time, within `near` nanoseconds; else
-  // the time.
+  // Returns the nearest start or end of an event within `near` nanoseconds, otherwise `time`.
   snap(time: number, near: number): number {
     let found = time;
     let best = near;
@@ -54,7 +53,7 @@ export class TimelineView {
     return found;
   }
 
-  // Zooms about the middle, then moves by a share of what is shown.
+  // Zooms around the middle, then pans by a fraction of the visible range.
   move(zoom: number, pan: number): void {
     const total = Math.max(this.data.total, 1);
     const length = Math.min(Math.max((this.end - this.begin) / zoom, 10), total);
@@ -63,7 +62,7 @@ export class TimelineView {
     this.end = this.begin + length;
   }
 
-  // Returns the event of a thread at a time, or the nearest within `near` nanoseconds.
+  // Returns the event of a thread at a time, or the nearest event within `near` nanoseconds.
   find(thread: number, time: number, near: number): EventText | null {
     let found: EventText | null = null;
     let best = near;

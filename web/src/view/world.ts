@@ -1,7 +1,7 @@
-// World: the open scenes, where they are, and what is where.
+// World: the open scenes, their places, and the items at a place.
 import type { Scene } from '../scene/types.ts';
 
-// Scaled, then moved.
+// Scales a point first, then moves it.
 export interface Transform {
   scale: number;
   x: number;
@@ -26,9 +26,9 @@ export interface PinPlace {
 export interface Placed {
   scene: Scene;
   at: Transform;
-  // The item of each node and scope.
+  // The item of each node or scope.
   index: Map<number, number>;
-  // Left, top, right, bottom of each edge.
+  // The left, top, right and bottom bounds of each edge.
   bounds: Float32Array;
 }
 
@@ -42,7 +42,7 @@ export function edgeBounds(scene: Scene): Float32Array {
       top = Math.min(top, scene.points[p + 1]!);
       bottom = Math.max(bottom, scene.points[p + 1]!);
     }
-    // A curve that goes back bends out.
+    // The curve of a backward edge extends beyond its ends.
     bounds.set([left - 30, top, right + 30, bottom], 4 * e);
   }
   return bounds;
@@ -50,7 +50,7 @@ export function edgeBounds(scene: Scene): Float32Array {
 
 export class World {
   readonly placed = new Map<number, Placed>();
-  // Rises when a scope opens or closes.
+  // Increases when a scope opens or closes.
   version = 0;
 
   add(scene: Scene): void {
@@ -62,7 +62,7 @@ export class World {
     this.place();
   }
 
-  // Closes a scope and those within.
+  // Closes a scope and all scopes within it.
   remove(scope: number): void {
     const placed = this.placed.get(scope);
     if (placed === undefined) return;
@@ -71,7 +71,7 @@ export class World {
     for (const item of placed.scene.items) if (item.id < 0) this.remove(~item.id);
   }
 
-  // Finds the places of the scenes, from the root.
+  // Computes the places of the scenes, starting from the root.
   private place(): void {
     const work = [0];
     while (work.length > 0) {
@@ -91,7 +91,7 @@ export class World {
     }
   }
 
-  // Returns the scene that shows a node or scope as an item, and which.
+  // Returns the scene and the item that show a node or scope.
   findItem(id: number): { placed: Placed; item: number } | null {
     for (const placed of this.placed.values()) {
       const item = placed.index.get(id);
@@ -100,7 +100,7 @@ export class World {
     return null;
   }
 
-  // Returns where an item is in the world.
+  // Returns the box of an item in world coordinates.
   boxOf(id: number): Box | null {
     const found = this.findItem(id);
     if (found === null) return null;
@@ -119,7 +119,7 @@ export class World {
     return { x: 0, y: 0, w: root?.width ?? 1, h: root?.height ?? 1 };
   }
 
-  // Returns the innermost item at a point of the world; null if there is none.
+  // Returns the innermost item at a world point; null if there is none.
   hit(x: number, y: number): number | null {
     let found: number | null = null;
     for (let scope: number | undefined = 0; scope !== undefined;) {
@@ -140,7 +140,7 @@ export class World {
     return found;
   }
 
-  // Returns the blocks and closed scopes that a rectangle of the world meets.
+  // Returns the blocks and closed scopes that a world rectangle touches.
   within(left: number, top: number, right: number, bottom: number): number[] {
     const found: number[] = [];
     for (const { scene, at } of this.placed.values()) {
@@ -155,7 +155,7 @@ export class World {
     return found;
   }
 
-  // Returns the inputs or outputs of the blocks that a rectangle of the world meets.
+  // Returns the input or output pins of the blocks that a world rectangle touches.
   pinsWithin(left: number, top: number, right: number, bottom: number, isOutput: boolean): PinPlace[] {
     const found: PinPlace[] = [];
     for (const { scene, at } of this.placed.values()) {
@@ -175,7 +175,7 @@ export class World {
     return found;
   }
 
-  // Returns the pin of a block within `radius` of a point of the world, and where it is.
+  // Returns the nearest pin within `radius` of a world point, and its place.
   hitPin(x: number, y: number, radius: number): PinPlace | null {
     let found: PinPlace | null = null;
     let nearest = radius;
@@ -193,7 +193,7 @@ export class World {
             const px = isOutput ? right : left;
             const py = top + at.scale * pin.y;
             const distance = Math.hypot(px - x, py - y);
-            // The last of many pins stands for several.
+            // The last of many pins stands for several pins.
             if (distance > nearest || pin.name.startsWith('…')) return;
             nearest = distance;
             found = { node: item.id, isOutput, index, x: px, y: py };

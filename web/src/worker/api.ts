@@ -1,4 +1,4 @@
-// What the worker does for the page. All arguments and results can be cloned.
+// The worker's API for the page. All arguments and results can be cloned.
 import type { EditJson, GraphJson, OutputJson } from '../data/format.ts';
 import type { Scene, SceneOptions } from '../scene/types.ts';
 
@@ -6,18 +6,18 @@ export interface Summary {
   title: string;
   generator: string;
   diff: boolean;
-  // Why the graph cannot run.
+  // The reasons why the graph cannot run.
   notes: string[];
   nodes: number;
   scopes: number;
   ops: number;
-  // Added, removed and changed nodes.
+  // The numbers of added, removed and changed nodes.
   changes: [number, number, number];
-  // The scope to open at first: that of all nodes, or the root.
+  // The scope to open first: the innermost scope that contains all nodes, or the root.
   first: number;
-  // Nanoseconds of the run; -1 if there was none.
+  // The duration of the run in nanoseconds; -1 if there was no run.
   runTime: number;
-  // Of a page that edits the graph.
+  // Null unless the page edits the graph.
   edit: EditJson | null;
 }
 
@@ -35,7 +35,7 @@ export interface AttrText {
   doc: string;
 }
 
-// A node or scope, for the panel. Lists have at most kMaxListed items.
+// A node or scope for the panel. Lists have at most kMaxListed items.
 export interface Description {
   id: number;
   name: string;
@@ -48,15 +48,15 @@ export interface Description {
   changes: string[];
   inputs: Neighbour[];
   control: Neighbour[];
-  // Inputs that are not in the graph.
+  // Inputs that are missing from the graph.
   missing: string[];
   outputs: { pin: string; type: string; doc: string; consumers: Neighbour[] }[];
   attrs: AttrText[];
   value: string;
-  // Of a scope, its ops and how often each occurs.
+  // For a scope, its ops and the number of each.
   ops: [string, number][];
   numNodes: number;
-  // Of a run: nanoseconds, -1 if it did not run; share of the run; thread; bytes.
+  // For a run: nanoseconds (-1 if the node did not run), share of the run, thread, bytes.
   time: number;
   share: number;
   thread: string;
@@ -93,31 +93,33 @@ export interface Marks {
 }
 
 export interface Api {
-  // `data` is that of the page, or a graph in JSON.
+  // `data` is the data block of the page, or a graph in JSON.
   open(data: string): Promise<Summary>;
-  // Shows another graph: one that was edited.
+  // Shows an edited graph.
   replace(graph: GraphJson): Promise<Summary>;
   scene(scope: number, options: SceneOptions): Promise<Scene>;
   describe(id: number): Promise<Description>;
-  // Searches for terms. Regular expressions are matched in another worker: matchedNames() sends it
-  // the names, and hits() tells what it has found.
+  // Searches for terms. Another worker matches regular expressions: matchedNames() sends the names
+  // to it, and hits() describes the nodes that it finds.
   search(query: string, limit: number): Promise<{ hits: Hit[]; count: number }>;
   matchedNames(port: MessagePort): Promise<void>;
   hits(nodes: number[]): Promise<Hit[]>;
   mark(kind: 'in' | 'out' | 'between', node: number, other: number): Promise<Marks>;
-  // The scopes around a node or scope, from the root.
+  // Returns the scopes around a node or scope, starting with the root.
   ancestors(id: number): Promise<number[]>;
-  // The node or scope of a name, in a function with its scope; null if there is none.
+  // Returns the node or scope with a name; null if there is none. Names in functions include the
+  // scope.
   find(name: string): Promise<number | null>;
-  // The functions that a node calls, as scopes: its op, or those that its attributes name.
+  // Returns the functions that a node calls, as scopes: its op, or functions named in its
+  // attributes.
   callees(node: number): Promise<number[]>;
   nameOf(id: number): Promise<string>;
   timeline(): Promise<Timeline | null>;
-  // The node that was the first to have a NaN; -1 if none has.
+  // Returns the node that finished first with a NaN; -1 if there is none.
   firstNan(): Promise<number>;
-  // The nodes of the critical path, from first to last.
+  // Returns the nodes of the critical path, from first to last.
   criticalPath(): Promise<Marks & { path: number[] }>;
-  // The next node with a problem or a change after `node`; -1 if there is none.
+  // Returns the next node after `node` with a problem or a change; -1 if there is none.
   nextNotable(node: number): Promise<number>;
 }
 

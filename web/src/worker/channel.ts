@@ -1,4 +1,4 @@
-// Calls of the worker's API through messages. A call can be cancelled until it starts, and where it
+// Calls the worker's API through messages. A call can be cancelled before it starts and at its
 // pauses.
 import type { Api } from './api.ts';
 
@@ -17,12 +17,12 @@ export interface Reply {
   error?: string;
 }
 
-// Answers the calls of `port`, one after the other.
+// Answers the calls of `port` one at a time.
 export function serve(api: Api & { pause?: () => Promise<void> }, port: { onmessage: ((event: MessageEvent) => void) | null;
                                         postMessage: (reply: Reply) => void }): void {
   const queue: Request[] = [];
   let isBusy = false;
-  // The call that runs, and whether it is cancelled.
+  // The running call, and whether it is cancelled.
   let current = -1;
   let isCancelled = false;
   api.pause = async () => {
@@ -32,7 +32,7 @@ export function serve(api: Api & { pause?: () => Promise<void> }, port: { onmess
   const run = async (): Promise<void> => {
     isBusy = true;
     while (queue.length > 0) {
-      // Lets messages in, which may cancel what is in the queue.
+      // Lets messages in, which may cancel queued calls.
       await new Promise((resolve) => setTimeout(resolve, 0));
       const request = queue.shift();
       if (request === undefined) break;
@@ -70,7 +70,7 @@ export class Client {
   private next = 0;
   private readonly waiting =
     new Map<number, { name: Name; resolve: (value: never) => void; reject: (error: Error) => void }>();
-  // The last call of each method that is made with `latest`.
+  // The last call of each method that was made through latest().
   private readonly last = new Map<Name, number>();
 
   constructor(private readonly worker: Worker) {
@@ -93,7 +93,7 @@ export class Client {
   call<N extends Name>(name: N, ...args: Parameters<Api[N]>): ReturnType<Api[N]> {
     return this.transfer([], name, ...args);
   }
-  // Transfers ports that are among the arguments.
+  // Makes a call whose arguments include `ports`, which are transferred.
   transfer<N extends Name>(ports: MessagePort[], name: N, ...args: Parameters<Api[N]>):
       ReturnType<Api[N]> {
     const id = this.next++;
@@ -103,20 +103,20 @@ export class Client {
     }) as ReturnType<Api[N]>;
   }
 
-  // Cancels the calls of a method that have been made and not answered. They fail.
+  // Cancels the pending calls of a method. They fail.
   cancel(name: Name): void {
     for (const [id, call] of this.waiting) {
       if (call.name === name) this.worker.postMessage({ cancel: id });
     }
   }
 
-  // Whether all calls have been answered.
+  // True if all calls have been answered.
   get isIdle(): boolean {
     return this.waiting.size === 0;
   }
 
-  // Cancels the last call of this method that was made with `latest`, and calls it again. Returns null if a later call cancels
-  // this one.
+  // Calls a method, and cancels the previous call that was made through latest(). Returns null if a
+  // later call cancels this call.
   async latest<N extends Name>(name: N, ...args: Parameters<Api[N]>):
       Promise<Awaited<ReturnType<Api[N]>> | null> {
     const before = this.last.get(name);

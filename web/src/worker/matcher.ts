@@ -1,17 +1,17 @@
-// Matching of names with regular expressions, in a worker of its own: an expression that takes
-// exponential time is stopped by the end of the worker, and nothing else waits for it.
+// Matches names with regular expressions in a separate worker. An expression that takes exponential
+// time is stopped by ending the worker, and nothing else waits for it.
 import { matchNames } from '../model/search.ts';
 import type { Found } from '../model/search.ts';
 
-// The name of the worker, which tells the script what it is.
+// The name of the worker. It tells the script which role it has.
 export const kMatcherName = 'matcher';
 
-// The first message has the port that names come from.
+// The first message contains the port that sends the names.
 type Message = { port: MessagePort } | { expression: string; limit: number };
-// Work begins, ends, or fails.
+// Matching has started, finished, or failed.
 type Reply = 'started' | { found: Found } | { error: string };
 
-// Answers in a worker, one expression after the other.
+// Runs in a worker, and matches one expression at a time.
 export function serveMatcher(scope: {
   onmessage: ((event: MessageEvent) => void) | null;
   postMessage: (reply: Reply) => void;
@@ -39,12 +39,12 @@ export function serveMatcher(scope: {
   };
 }
 
-// The page's side.
+// The page's side of the matcher.
 export class Matcher {
   private worker: Worker | null = null;
   private end: ((result: Found | null | Error) => void) | null = null;
 
-  // `sendNames` lets the worker of the graph send the names to a port.
+  // `sendNames` makes the graph's worker send the names to a port.
   constructor(private readonly makeWorker: () => Worker,
               private readonly sendNames: (port: MessagePort) => void,
               readonly maxMillis = 2000) {}
@@ -53,8 +53,8 @@ export class Matcher {
     return this.end !== null;
   }
 
-  // Returns the names that match; null if stop(), reset() or a later call ends this one. Fails if it
-  // takes longer than `maxMillis`.
+  // Returns the names that match; null if stop(), reset() or a later call ends this call. Fails if
+  // matching takes longer than `maxMillis`.
   find(expression: string, limit: number): Promise<Found | null> {
     this.stop();
     return new Promise((resolve, reject) => {
@@ -82,13 +82,13 @@ export class Matcher {
     });
   }
 
-  // Ends the call in progress. Returns whether there was one.
+  // Ends the call in progress. Returns true if there was one.
   stop(): boolean {
     const wasBusy = this.isBusy;
     if (wasBusy) this.kill(null);
     return wasBusy;
   }
-  // Forgets the names.
+  // Discards the names.
   reset(): void {
     this.kill(null);
   }

@@ -1,4 +1,4 @@
-// The implementation of the worker's API. Has no state but the model.
+// Implements the worker's API. The model is its only state.
 import { decode } from '../data/format.ts';
 import type { GraphJson } from '../data/format.ts';
 import { Model } from '../model/model.ts';
@@ -10,11 +10,11 @@ import type { Scene, SceneOptions } from '../scene/types.ts';
 import { kMaxListed } from './api.ts';
 import type { Api, Description, Hit, Marks, Neighbour, Summary, Timeline } from './api.ts';
 
-// Between two looks at whether a call is cancelled.
+// The longest time between checks for cancellation.
 const kMaxMillis = 20;
 
 export class Service implements Api {
-  // Lets messages in; throws an error if the call is cancelled. Set by serve().
+  // Lets messages in. Throws an error if the call is cancelled. Set by serve().
   pause: () => Promise<void> = async () => {};
   private graph: Model | undefined;
   private builder: SceneBuilder | undefined;
@@ -67,7 +67,7 @@ export class Service implements Api {
     return this.inSteps(this.builder!.buildInSteps(scope, options));
   }
 
-  // Does work, and lets messages in.
+  // Runs steps, and lets messages in between.
   private async inSteps<T>(steps: Generator<void, T>): Promise<T> {
     const { builder } = this;
     for (let begin = performance.now(); ;) {
@@ -232,7 +232,7 @@ export class Service implements Api {
     const names = [model.op(node).n];
     const types = new Map(model.op(node).a.map((attr) => [attr[0], attr[1]]));
     for (let i = 0; i < (extra.a?.length ?? 0); i += 2) {
-      // An attribute that is not known may be a function.
+      // An unknown attribute may be a function.
       if (!/func/.test(types.get(model.text(extra.a![i])) ?? 'func')) continue;
       names.push(...(model.text(extra.a![i + 1]).match(/[\w.\\/>-]+/g) ?? []));
     }

@@ -1,4 +1,4 @@
-// Accessibility: axe finds nothing in the states of the page, and the tree names every block.
+// Accessibility: axe finds no violation in any state of the page, and the tree names every block.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
@@ -25,7 +25,7 @@ before(() => {
   pages.diff = async () => diff;
   pages.run = async () => run;
   let count = 0;
-  // A process for each page: one edits a file.
+  // Each page gets a separate server process and file, because a page edits its file.
   pages.edit = () => fixture.serve([fixture.file(`edited${count++}.pbtxt`, readFileSync(edited, 'utf8'))]);
 });
 after(() => fixture.close());
@@ -37,7 +37,7 @@ async function select(page: Page, name: string): Promise<void> {
   }, name);
 }
 
-// The states of each page, one after the other.
+// The states of each page, in order.
 const kStates: Record<string, [string, (page: Page) => Promise<void>][]> = {
   view: [
     ['overview', async () => {}],
@@ -86,7 +86,7 @@ const kContexts: [string, BrowserContextOptions][] = [
   ['light', {}],
   ['dark', { colorScheme: 'dark' }],
   ['forced colours', { forcedColors: 'active' }],
-  // 1280 x 1024.
+  // The size of 1280 x 1024 at 400 %.
   ['a zoom of 400 %', { viewport: { width: 320, height: 256 } }],
 ];
 
@@ -109,8 +109,8 @@ test('axe sees at least 12 states', () => {
   assert.ok(Object.values(kStates).flat().length >= 12);
 });
 
-test('at a zoom of 400 % nothing is lost', async () => {
-  // 1280 x 1024 at 400 %.
+test('at a zoom of 400 % everything is reachable', async () => {
+  // The size of 1280 x 1024 at 400 %.
   const page = await fixture.open(path, { viewport: { width: 320, height: 256 } });
   await select(page, 'out');
   await settle(page);

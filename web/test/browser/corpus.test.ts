@@ -1,4 +1,4 @@
-// Pages of the graphs that the fuzzers start with, most of which cannot run.
+// Pages of the fuzzers' initial graphs. Most of these graphs cannot run.
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ test('pages of the corpus open, and their blocks are described', async () => {
     try {
       path = fixture.run(`corpus${i}`, ['view', before, '--diff', join(folder, file)]);
     } catch (error) {
-      // What is no GraphDef is an error.
+      // A file that is not a GraphDef is an error.
       assert.equal((error as { status: number }).status, 1, file);
       continue;
     }
@@ -41,7 +41,7 @@ test('pages of the corpus open, and their blocks are described', async () => {
   assert.ok(shown > 50, `${shown} blocks`);
 });
 
-// Functions whose parts do not fit each other.
+// Functions whose parts do not match.
 const kHostile = String.raw`
 node { name: "call" op: "f/g" input: "" }
 library {
@@ -63,7 +63,7 @@ library {
 test('graphs of the corpus are edited, and undone edits leave the file as it was', async () => {
   const folder = join(root, '../tests/data/corpus/graph_def');
   const files = readdirSync(folder).map((file) => join(folder, file));
-  // The program tells text from binary by the name.
+  // The program distinguishes text from binary files by name.
   const texts = files.flatMap((file, i) => {
     try {
       const text = join(fixture.folder, `edited${i}.pbtxt`);

@@ -1,4 +1,4 @@
-// The page of a run: times, values, timeline, critical path, the first NaN.
+// The page of a run: times, values, the timeline, the critical path, the first NaN.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -11,12 +11,12 @@ let fixture: Fixture;
 let path: string;
 before(() => {
   fixture = new Fixture();
-  // log(-x) is NaN for x > 0, and so is what follows; the other branch is not.
+  // log(-x) is NaN for x > 0, and so are its consumers. The other branch has no NaN.
   const text = placeholder('x', [2, 3]) + constant('s/two', 2) +
     node('s/twice', 'Mul', ['x', 's/two']) + node('s/minus', 'Neg', ['x']) +
     node('log', 'Log', ['s/minus']) + node('sum', 'AddV2', ['log', 's/twice']);
   const x = fixture.npy('x', [1, 2, 3, 4, 5, 0], [2, 3]);
-  // One thread: on more, a worker may run any of the blocks.
+  // Uses one thread: with more threads, a worker may run any of the blocks.
   path = fixture.report('run', text, ['--threads', '1', '--feed', `x=${x}`, '--fetch', 'sum',
                                       '--report-tensors', 'all']);
 });
@@ -31,7 +31,7 @@ async function show(page: Page, name: string): Promise<string> {
   return page.locator('#panel').innerText();
 }
 
-test('blocks have times, also those of scopes', async () => {
+test('blocks of nodes and of scopes have times', async () => {
   const page = await fixture.open(path);
   assert.match(await page.locator('#panel').innerText(), /Run in \d/);
   const labels = await page.locator('[role=treeitem]').evaluateAll(
@@ -84,12 +84,12 @@ test('buttons lead to the first NaN and to the critical path', async () => {
   await page.getByRole('button', { name: 'Highlight the critical path' }).click();
   await settle(page);
   assert.match(await message(page), /on the critical path$/);
-  // A page without a run has none.
+  // A page without a run has no such buttons.
   const view = await fixture.open(fixture.view('norun', placeholder('x', [2])));
   assert.equal(await view.getByRole('button', { name: 'Go to the first NaN' }).count(), 0);
 });
 
-test('the timeline is a table, too', async () => {
+test('the timeline is also available as a table', async () => {
   const page = await fixture.open(path);
   await page.getByText(/^Timeline as a table: \d+ executions$/).click();
   const rows = await page.locator('.events tbody tr').allInnerTexts();
@@ -117,7 +117,7 @@ test('a long timeline has pages', async () => {
   assert.equal(await page.locator('.events tbody tr').count(), 200);
 });
 
-test('infinities, and tensors of one element and of none', async () => {
+test('infinities, and tensors of one and zero elements, are described', async () => {
   const x = fixture.npy('special', [0, 1, -1], [3]);
   const one = fixture.npy('one', [7], [1]);
   const none = fixture.npy('none', [], [0]);
@@ -132,7 +132,7 @@ test('infinities, and tensors of one element and of none', async () => {
   assert.match(inverse, /1 \+Inf/);
   assert.doesNotMatch(inverse, /-Inf|NaN/);
   assert.match(inverse, /inf 1 -1/);
-  // A gap in the curve.
+  // An infinite element is a gap in the curve.
   assert.equal(await page.locator('#panel .curve polyline').count(), 1);
   const square = await show(page, 'square');
   assert.match(square, /float \[1\]/);
@@ -147,7 +147,7 @@ test('infinities, and tensors of one element and of none', async () => {
   await page.close();
 });
 
-test('a picture as SVG has colours of SVG 1.1 alone', async () => {
+test('an SVG picture uses only colours of SVG 1.1', async () => {
   for (const options of [{}, { forcedColors: 'active' }] as const) {
     const page = await fixture.open(path, options);
     const colors = await page.evaluate(() =>
@@ -216,13 +216,13 @@ test('ranges of the timeline snap to blocks, and a thread is pinned', async () =
   await page.mouse.move(place.to, place.y);
   await page.mouse.up();
   await page.keyboard.up('Shift');
-  // Both ends are those of executions, wherever the pixels are.
+  // Both ends snap to starts or ends of executions, independent of the pixels.
   const edges = await page.evaluate(() =>
     window.gradflow.timeline!.data.events.flatMap((e) => [e.begin, e.end]));
   const { begin, end } = (await mark())!;
   assert.ok(edges.includes(begin) && edges.includes(end), `${begin} ${end}`);
   assert.match(await message(page), /^[\d.]+ (ns|µs|ms), from/);
-  // By keys.
+  // Marks a range with keys.
   await page.evaluate(() => { window.gradflow.timeline!.mark = null; });
   await show(page, 'log');
   await fixture.press(page, 'M');
@@ -245,7 +245,7 @@ test('a page without a run has no timeline', async () => {
   assert.equal(await message(page), 'No value is NaN');
 });
 
-test('the benchmark writes a page too', async () => {
+test('the benchmark writes a page', async () => {
   const x = fixture.npy('b', [1, 2], [2]);
   const graph = fixture.file('bench.pbtxt', placeholder('x', [2]) + node('y', 'Neg', ['x']));
   const page = await fixture.open(fixture.run(
@@ -253,9 +253,9 @@ test('the benchmark writes a page too', async () => {
   assert.match(await show(page, 'y'), /mean -1.5/);
 });
 
-// With the environment variable GRADFLOW_PICTURE, writes the picture of README.md and
+// If the environment variable GRADFLOW_PICTURE is set, writes the picture of README.md and
 // docs/viewing_graphs.md: the page of `./dev demo`.
-test('the quantised block of the demo and its run make a picture', async () => {
+test('the quantised block of the demo is shown with its run', async () => {
   const program = process.env.GRADFLOW ?? '../build/release/tools/gradflow';
   execFileSync(join(dirname(program), '../examples/qat_block/qat_block'), ['prepare', fixture.folder],
                { stdio: ['ignore', 'ignore', 'inherit'] });
@@ -265,11 +265,11 @@ test('the quantised block of the demo and its run make a picture', async () => {
     'block', ['run', join(fixture.folder, 'qat_block.pb'), ...feeds, '--fetch', 'per_tensor/grad_min',
               '--fetch', 'per_channel/grad_input', '--report-tensors', 'all'],
     '--report'), { viewport: { width: 1100, height: 620 } });
-  // A gradient of images has statistics and a picture.
+  // The gradient of an image has statistics and a picture.
   const text = await show(page, 'per_channel/grad_input');
   assert.match(text, /float \[[\d,]+\][^]*mean/);
   assert.equal(await page.locator('#panel .picture').count(), 1);
-  // The normalisation and what it feeds.
+  // The normalisation and its consumers.
   await page.evaluate(async () => {
     const app = window.gradflow;
     const boxes = await Promise.all(['norm', 'per_channel', 'per_tensor', 'upstream'].map(async (name) =>

@@ -1,6 +1,6 @@
-// Times of the page. The limits are those of a machine of two cores that does nothing else. They
-// are multiplied by the environment variable GRADFLOW_SLOW, which is 2 by default, and by the number
-// of processes that share a core.
+// Speed of the page. The limits are for an idle machine with two cores. They are multiplied by the
+// environment variable GRADFLOW_SLOW, which is 2 by default, and by the number of processes per
+// core.
 import assert from 'node:assert/strict';
 import { cpus, loadavg } from 'node:os';
 import { after, before, test } from 'node:test';
@@ -17,7 +17,7 @@ function expectBelow(what: string, millis: number, limit: number): void {
   assert.ok(millis < limit * slow, what);
 }
 
-// Milliseconds from the start of the page to its first whole picture.
+// Returns the milliseconds from the start of the page to its first complete picture.
 async function timeToReady(path: string): Promise<number> {
   const page = await fixture.open(path);
   const millis = await page.evaluate(() => performance.now());
@@ -33,7 +33,7 @@ test('100,000 ops in closed scopes are a picture in 3 s, and no task takes 50 ms
   const path = fixture.view('towers', towers(33_000, 200));
   expectBelow('100,000 in scopes', await timeToReady(path), 3000);
   const page = await fixture.open(path);
-  // Work on the main thread while a person works with the page.
+  // Measures the main thread while a person uses the page.
   const longest = await page.evaluate(async () => {
     const app = window.gradflow;
     let longest = 0;
@@ -47,7 +47,7 @@ test('100,000 ops in closed scopes are a picture in 3 s, and no task takes 50 ms
     await app.setFolded(true);
     await new Promise((resolve) => setTimeout(resolve, 500));
     const result = longest;
-    // A long task is noticed.
+    // Checks that a long task is detected.
     const end = performance.now() + 80;
     while (performance.now() < end);
     await new Promise((resolve) => setTimeout(resolve, 500));
@@ -70,7 +70,7 @@ test('a key of a search of 100,000 names takes 50 ms', async () => {
 });
 
 test('the difference of two graphs of 10,000 takes 2 s', async () => {
-  // Other names, one constant and some wiring.
+  // Changes names, one constant and some edges.
   const other = fixture.file('other.pbtxt', towers(3333, 50).replace(/tower7\//g, 'block7/')
     .replace('float_val: 99 ', 'float_val: 98 ').replace('input: "tower20/layer3/mul"', 'input: "x"'));
   const begin = performance.now();
@@ -99,22 +99,23 @@ test('opening a scope of 1,000 takes 100 ms', async () => {
   expectBelow('open', millis, 100);
 });
 
-// The frames of a picture that moves.
+// The frames of a moving picture.
 interface Frames {
-  // The 95th percentile of the time that drawing takes, and the median.
+  // The 95th percentile and the median of the drawing time.
   late: number;
   median: number;
-  // Milliseconds of the processor for all that a frame takes in the page.
+  // The CPU milliseconds per frame of the whole page.
   processor: number;
-  // The fewest blocks on the screen.
+  // The smallest number of visible blocks.
   blocks: number;
 }
 
-// Pans over `text` on a screen of this size; `scale` is that of the blocks, or 0 to show all.
+// Pans over `text` on a screen of this size. `scale` is the scale of the blocks; 0 shows all
+// blocks.
 async function pan(text: string, width: number, height: number, ratio: number, scale: number):
     Promise<Frames> {
   const page = await fixture.open(fixture.view('pan', text));
-  // Time of the processor, which does not depend on what else the machine does.
+  // Measures CPU time, which does not depend on other load of the machine.
   const session = await page.context().newCDPSession(page);
   await session.send('Performance.enable', { timeDomain: 'threadTicks' });
   const taskMillis = async (): Promise<number> => {
@@ -153,7 +154,7 @@ async function pan(text: string, width: number, height: number, ratio: number, s
     `${processor.toFixed(1)} ms of the processor a frame`);
   return frames;
 }
-// Chains beside each other.
+// Parallel chains.
 function chains(count: number, length: number): string {
   let text = '';
   for (let c = 0; c < count; ++c) text += chain(length).replace(/"(n\d+|x)"/g, `"c${c}_$1"`);
@@ -161,7 +162,7 @@ function chains(count: number, length: number): string {
 }
 
 test('panning over 600 detailed blocks takes 17 ms a frame', async () => {
-  // The picture of a large screen, where this many blocks have all details.
+  // The size of a large screen that shows this many blocks in full detail.
   const { late, blocks } = await pan(chains(30, 100), 3700, 2300, 0.5, 0.61);
   assert.ok(blocks >= 600, `${blocks} blocks`);
   expectBelow('95th percentile of a frame', late, 17);

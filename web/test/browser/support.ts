@@ -1,4 +1,4 @@
-// Pages of `gradflow view` in a browser. The environment variable GRADFLOW is the program.
+// Pages of `gradflow view` in a browser. The environment variable GRADFLOW is the program's path.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
@@ -23,16 +23,16 @@ export class Fixture {
   readonly folder = mkdtempSync(join(tmpdir(), 'gradflow-page-'));
   private browser: Browser | undefined;
   private readonly servers: ChildProcess[] = [];
-  // What must not happen: errors, requests, violations of the policy.
+  // Faults that no page may have: errors, requests, policy violations.
   readonly faults: string[] = [];
 
-  // Writes the page of a graph in text format.
+  // Writes the page of a graph in text format, and returns its path.
   view(name: string, text: string, options: string[] = []): string {
     const graph = join(this.folder, name + '.pbtxt');
     writeFileSync(graph, text);
     return this.run(name, ['view', graph, ...options]);
   }
-  // Runs the program and returns what it prints.
+  // Runs the program and returns its output.
   output(args: string[]): string {
     return execFileSync(gradflow, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
   }
@@ -76,7 +76,7 @@ export class Fixture {
     throw new Error(`the server ended: ${text}`);
   }
 
-  // Opens a file, or the address of a server, which alone gets requests.
+  // Opens a file or the address of a server. Only the server may receive requests.
   async open(path: string, options: BrowserContextOptions = {}, state = 'ready'): Promise<Page> {
     const origin = path.startsWith('http:') ? new URL(path).origin : 'file://';
     this.browser ??= await chromium.launch({
@@ -130,7 +130,7 @@ export class Fixture {
   }
 }
 
-// Waits until the worker has answered, and the picture stands still and is drawn.
+// Waits until the worker has answered, and the picture is still and drawn.
 export async function settle(page: Page): Promise<void> {
   await page.evaluate(async () => {
     const app = window.gradflow;
@@ -142,7 +142,7 @@ export async function settle(page: Page): Promise<void> {
       await app.edit?.refreshed();
       const now = JSON.stringify([app.camera.transform(), app.selected, app.message]);
       if (now === before && app.client.isIdle && !app.search.isBusy && app.edit?.isBusy !== true) {
-        // Runs after the picture is drawn, which is asked for before.
+        // Runs after the frame that draws the picture, which was requested earlier.
         await new Promise((resolve) => requestAnimationFrame(resolve));
         return;
       }
@@ -152,9 +152,9 @@ export async function settle(page: Page): Promise<void> {
   });
 }
 
-// Expects that axe finds nothing in a state of the page.
+// Asserts that axe finds no violation in a state of the page.
 export async function expectNoViolation(page: Page, state: string): Promise<void> {
-  // Evaluated by the debugger, to which the policy of the page does not apply.
+  // Evaluated by the debugger, which the policy of the page does not restrict.
   await page.evaluate(readFileSync(join(root, 'node_modules/axe-core/axe.min.js'), 'utf8'));
   const violations = await page.evaluate(async () => {
     const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
@@ -203,7 +203,7 @@ export function node(name: string, op: string, inputs: string[], more = ''): str
   return `node { name: "${name}" op: "${op}" ${list} ${kFloat} ${more} }\n`;
 }
 
-// x -> tower0/layer0/{mul, relu} -> ... in towers of `perTower` layers; a skip from x to the end.
+// x -> tower0/layer0/{mul, relu} -> ... in towers of `perTower` layers; x also connects to the end.
 export function towers(layers: number, perTower: number): string {
   let text = placeholder('x', [4, 8]);
   let last = 'x';
@@ -216,7 +216,7 @@ export function towers(layers: number, perTower: number): string {
   return text + node('out', 'AddV2', [last, 'x']);
 }
 
-// A chain of `count` nodes without scopes, with edges over several of them.
+// A chain of `count` nodes without scopes. Some edges skip nodes.
 export function chain(count: number): string {
   let text = placeholder('x', [4]);
   for (let i = 0; i < count - 1; ++i) {

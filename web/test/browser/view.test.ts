@@ -14,7 +14,7 @@ before(() => {
 });
 after(() => fixture.close());
 
-// Returns how many different colours the middle of the picture has.
+// Returns the number of different colours in the middle of the picture.
 const kCountColors = (): number => {
   const canvas = document.getElementById('canvas') as HTMLCanvasElement;
   const { width, height } = canvas;
@@ -58,7 +58,7 @@ test('a click selects a block and a double click opens a scope', async () => {
   await page.mouse.dblclick(again.x, again.y);
   await settle(page);
   assert.deepEqual(await openScopes(page), []);
-  // A click beside all blocks selects nothing.
+  // A click on empty space selects nothing.
   const view = (await page.locator('#view').boundingBox())!;
   await page.mouse.click(view.x + 5, view.y + view.height - 5);
   await settle(page);
@@ -75,7 +75,7 @@ test('dragging pans and the wheel zooms about the pointer', async () => {
   await page.mouse.move(view.x + 160, view.y + 130, { steps: 5 });
   await page.mouse.up();
   const moved = await camera();
-  // The first pixels are not yet a drag.
+  // The first pixels do not count as a drag.
   assert.ok(Math.abs(moved.x - before.x - 60) < 15 && Math.abs(moved.y - before.y - 30) < 15);
   await page.mouse.wheel(0, -200);
   await page.waitForFunction((scale) => window.gradflow.camera.transform().scale > scale * 1.3,
@@ -127,7 +127,7 @@ test('search finds names, ops, attributes, shapes and expressions', async () => 
   await settle(page);
   assert.equal(await page.locator('#results').count(), 0);
   assert.equal(await page.evaluate(() => document.activeElement!.id), 'tree');
-  // A hit opens the scopes around it.
+  // Selecting a hit opens the scopes around it.
   await hits('tower1/layer2/mul');
   await page.locator('#results button').first().click();
   await settle(page);
@@ -143,22 +143,22 @@ test('search finds names, ops, attributes, shapes and expressions', async () => 
   assert.ok(isSeen);
 });
 
-test('an expression that takes exponential time stops nothing else', async () => {
+test('an expression that takes exponential time does not block the page', async () => {
   const page = await fixture.open(fixture.view('hang',
     placeholder('x', [2]) + node('a'.repeat(900) + '!', 'Neg', ['x'])));
   const status = page.locator('#results [role=status]');
   await page.locator('#search').fill('/^(a+)+$/');
   await page.waitForFunction(() => window.gradflow.search.isBusy);
-  // The panel is that of a block meanwhile.
+  // Meanwhile, the panel can show a block.
   await page.evaluate(() => window.gradflow.select(0));
   await page.waitForFunction(() => window.gradflow.description?.name === 'x');
   assert.ok(await page.evaluate(() => window.gradflow.search.isBusy));
   assert.equal(await status.innerText(), 'Searching; Escape cancels');
-  // The next key ends it.
+  // The next key ends the search.
   await page.locator('#search').fill('/^x$/');
   await settle(page);
   assert.deepEqual(await page.locator('#results button').allInnerTexts(), ['x Placeholder']);
-  // So does Escape in the picture, and then the time.
+  // Escape in the picture also ends the search, and so does the time limit.
   await page.locator('#search').fill('/^(a+)+$/');
   await page.locator('#tree').focus();
   await page.keyboard.press('Escape');
@@ -176,7 +176,7 @@ test('an expression that takes exponential time stops nothing else', async () =>
 test('letters are commands only where the picture has the focus', async () => {
   const page = await fixture.open(towersPage);
   const theme = () => page.evaluate(() => document.documentElement.dataset.theme);
-  // It has the focus at first.
+  // The picture has the focus at first.
   await page.keyboard.press('t');
   const first = await theme();
   assert.notEqual(first, undefined);
@@ -193,7 +193,7 @@ test('letters are commands only where the picture has the focus', async () => {
   await page.keyboard.press('Enter');
   await page.keyboard.press('t');
   assert.equal(await theme(), first);
-  // A click on a button leads back to it.
+  // A click on a button returns the focus to the picture.
   await fit.click();
   await page.keyboard.press('t');
   assert.notEqual(await theme(), first);
@@ -219,7 +219,7 @@ test('keys follow edges, open scopes, and highlight', async () => {
   await page.evaluate(() => window.gradflow.client.call('find', 'out')
     .then((id) => window.gradflow.select(id!)));
   await fixture.press(page, 'p');
-  // Each layer without its constant, and both ends.
+  // Each layer without its constant, plus both ends.
   assert.equal(await message(page), '12 blocks on the paths');
   await fixture.press(page, 'ArrowLeft');
   assert.equal(await selected(page), 'tower1/layer2/relu');
@@ -268,7 +268,7 @@ test('every command has a key that works', async () => {
     await settle(page);
     assert.notEqual(await state(), before, command.id);
     if (command.id === 'help') {
-      // All commands are in the list of keys, and can be chosen there.
+      // The list of keys contains all commands, and they can be chosen there.
       const listed = await page.locator('#help [data-command]').evaluateAll(
         (buttons) => buttons.map((button) => (button as HTMLElement).dataset.command!));
       assert.deepEqual(listed.sort(), kCommands.map((c) => c.id).sort());
@@ -354,7 +354,7 @@ test('functions are shown', async () => {
   await settle(page);
   const titles = await page.evaluate(() => [...window.gradflow.world.placed.values()]
     .flatMap((p) => p.scene.items.map((i) => `${i.title} ${i.subtitle}`)));
-  // A bookmark of a block in a function leads there.
+  // A bookmark of a block in a function opens the function.
   await page.evaluate(async () => window.gradflow.select((await window.gradflow.client.call('find', 'ƒ twice/sum'))!));
   await settle(page);
   const again = await fixture.open(page.url().replace(/^file:\/\//, ''));
@@ -378,7 +378,7 @@ test('differences are marked', async () => {
   await page.locator('#results button').first().click();
   await settle(page);
   assert.match(await page.locator('#panel').innerText(), /Changed[^]*values: 2>[^]*values: 20>/);
-  // The scopes around a change are marked too.
+  // The scopes around a change are also marked.
   const change = await page.evaluate(async () => {
     const { client, world } = window.gradflow;
     const found = world.findItem((await client.call('find', 'tower0'))!)!;
@@ -387,7 +387,7 @@ test('differences are marked', async () => {
   assert.equal(change, 3);
 });
 
-test('hostile names and values are text', async () => {
+test('hostile names and values are shown as text', async () => {
   const kName = '</script><img src=x onerror=alert(1)>"\'\u202e';
   const page = await fixture.open(fixture.view('hostile', `
     node { name: ${JSON.stringify(kName)} op: "<b>op</b>" device: "<i>d</i>"
@@ -409,13 +409,13 @@ test('hostile names and values are text', async () => {
   await settle(page);
   assert.equal(await page.locator('#results button').count(), 1);
   assert.match(await page.evaluate(() => window.gradflow.svg()), /^<svg[^]*<\/svg>\n$/);
-  // The SVG file is XML.
+  // The SVG file is valid XML.
   const isXml = await page.evaluate(() => new DOMParser()
     .parseFromString(window.gradflow.svg(), 'image/svg+xml').querySelector('parsererror') === null);
   assert.ok(isXml);
 });
 
-test('documentation is text', async () => {
+test('documentation is shown as text', async () => {
   const kDoc = '</script><img src=x onerror=alert(1)> "quoted" \'\u202e & &amp; <b>bold</b>\n\u2028 end';
   const page = await fixture.open(fixture.view('doc', `
     node { name: "call" op: "hostile" }
@@ -455,7 +455,7 @@ test('the tree of a large scope has pages', async () => {
   await page.close();
 });
 
-test('an empty graph and one block', async () => {
+test('an empty graph and a single block are shown', async () => {
   const page = await fixture.open(fixture.view('empty', 'versions { producer: 22 }'));
   assert.match(await page.locator('#panel').innerText(), /0 blocks/);
   await fixture.press(page, 'ArrowDown', '0', 'n');
@@ -463,14 +463,14 @@ test('an empty graph and one block', async () => {
   await fixture.press(one, 'ArrowDown', 'ArrowRight', 'i', 'p', 'u');
 });
 
-test('damaged data are an error, in words', async () => {
+test('damaged data give an error message', async () => {
   const text = readFileSync(towersPage, 'utf8');
   const path = fixture.file('damaged.html', text.replace(/(id="data"[^>]*>)[^<]*/, '$1H4sIAAAA'));
   const page = await fixture.open(path, {}, 'failed');
   assert.match(await page.locator('#message').innerText(), /^The graph cannot be shown: ./);
 });
 
-test('a page of a chain begins where it can be read', async () => {
+test('a page of a long chain starts with a readable part', async () => {
   const page = await fixture.open(fixture.view('chain', chain(500)));
   assert.ok(await page.evaluate(() => window.gradflow.camera.scale) > 0.3);
 });

@@ -5,7 +5,7 @@ import { Client, serve } from '../../src/worker/channel.ts';
 import { Service } from '../../src/worker/service.ts';
 import { graph, randomRows } from './graphs.ts';
 
-// A client and a service in one thread.
+// A client and a service in the same thread.
 function connect(service: Service): { client: Client; calls: string[] } {
   const { port1, port2 } = new MessageChannel();
   const calls: string[] = [];
@@ -17,7 +17,7 @@ function connect(service: Service): { client: Client; calls: string[] } {
   });
   serve(recorded, port1 as never);
   const client = new Client(port2 as never);
-  // Let the process end.
+  // Lets the process end.
   port1.unref();
   port2.unref();
   return { client, calls };
@@ -54,7 +54,7 @@ test('a call that runs is cancelled where it pauses', async () => {
   const keepAlive = setInterval(() => {}, 1000);
   const scene = client.call('scene', 0, { fold: false });
   const found = client.call('find', 'n3');
-  // When it has begun.
+  // Waits until the call has started.
   const cancel = async (): Promise<void> => {
     while (!calls.includes('scene')) await new Promise((resolve) => setTimeout(resolve, 0));
     client.cancel('scene');
@@ -66,7 +66,7 @@ test('a call that runs is cancelled where it pauses', async () => {
   clearInterval(keepAlive);
 });
 
-test('only calls of the latest kind cancel each other', async () => {
+test('latest() does not cancel calls of call(), nor the reverse', async () => {
   const service = new Service();
   service.load(graph(randomRows(10, 1)));
   const { client } = connect(service);
@@ -81,7 +81,7 @@ test('only calls of the latest kind cancel each other', async () => {
   assert.ok(client.isIdle);
 });
 
-test('a worker that fails is an error of all calls', async () => {
+test('all calls fail if the worker fails', async () => {
   const worker = { postMessage() {} } as unknown as Worker;
   const client = new Client(worker);
   const calls = [client.call('find', 'a'), client.call('find', 'b')];

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { kCommands, kEditCommands } from '../../src/ui/commands.ts';
 import type { Command } from '../../src/ui/commands.ts';
 
-test('the page has the licences of what it contains', () => {
+test('the page has the licences of the code that it contains', () => {
   const web = process.env.GRADFLOW_WEB!;
   const words = (path: string): string => readFileSync(join(web, path), 'utf8').replace(/\s+/g, ' ').trim();
   const licence = words('node_modules/preact/LICENSE');

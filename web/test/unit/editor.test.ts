@@ -54,7 +54,7 @@ function text(e: Editor, name: string): string {
   return nodeText(e.find(name)!, '').trim().split('\n').slice(2).join(' ');
 }
 
-test('text of messages', () => {
+test('messages are parsed and printed', () => {
   const messages: [string, string][] = [
     ['', ''],
     ['type: DT_FLOAT', 'type: DT_FLOAT'],
@@ -79,7 +79,7 @@ test('text of messages', () => {
   assert.equal(unquote('"\\377"'), null);
 });
 
-test('fields of attributes', () => {
+test('attributes are converted to fields and back', () => {
   const attr = (type: string, min: number | null = null, allowed: string[] = []): AttrJson =>
     ['a', type, null, '', min, allowed, null];
   const fields: [AttrJson, string, string][] = [
@@ -125,7 +125,7 @@ test('fields of attributes', () => {
   for (const [a, field, reason] of wrong) assert.throws(() => parseField(a, field), reason, field);
 });
 
-test('small constants are tables', () => {
+test('small constants are edited as tables', () => {
   const of = (field: string): string => parseField(['a', 'tensor', null, '', null, [], null], field);
   const matrix = tensorTable(of('float [2,3] 1 2 3 4 5 6'))!;
   assert.deepEqual(matrix.rows, [['1', '2', '3'], ['4', '5', '6']]);
@@ -133,7 +133,7 @@ test('small constants are tables', () => {
   assert.throws(() => setInTable(matrix, 0, 0, 'x'), /'x' is not a value of type float/);
   assert.throws(() => setInTable(matrix, 0, 0, ' '), /expected a number/);
   assert.throws(() => setInTable(matrix, 0, 0, '1 2'), /expected 6 values/);
-  // One value that stands for all, a scalar, texts.
+  // One value for all elements, a scalar, and strings.
   assert.equal(fieldText('tensor', setInTable(tensorTable(of('int32 [3] 7'))!, 0, 1, '8')), 'int32 [3] 7 8 7');
   assert.deepEqual(tensorTable(of('bool [] true'))!.rows, [['true']]);
   const texts = tensorTable(of('string [2] "a \\"b\\"" "c"'))!;
@@ -156,7 +156,7 @@ test('small constants are tables', () => {
   assert.equal(functionName(''), null);
 });
 
-test('connecting sets types and sizes, or says why not', () => {
+test('connecting sets types and sizes, or gives the reason for refusal', () => {
   const e = editor(kSmall);
   e.connect({ id: id(e, 'x'), index: 0 }, { id: id(e, 'y'), index: 1 });
   assert.equal(text(e, 'y'), 'input: "x" input: "x" attr { key: "T" value { type: DT_FLOAT } }');
@@ -167,7 +167,7 @@ test('connecting sets types and sizes, or says why not', () => {
   assert.throws(() => e.connect({ id: id(e, 's'), index: 0 }, { id: id(e, 'y'), index: 0 }), /cycle/);
   assert.throws(() => e.connect({ id: id(e, 'x'), index: 1 }, { id: id(e, 'y'), index: 0 }), /no output 1/);
   assert.throws(() => e.connect({ id: id(e, 'x'), index: 0 }, { id: id(e, 'y'), index: 2 }), /no input 2/);
-  // A new block takes the type of what it is connected to.
+  // A new block takes the type of the output that it is connected to.
   const mul = e.add('Mul');
   assert.equal(text(e, 'Mul'), 'input: "" input: ""');
   e.connect({ id: id(e, 'i'), index: 0 }, { id: mul.id, index: 1 });
@@ -175,7 +175,7 @@ test('connecting sets types and sizes, or says why not', () => {
   e.disconnect(mul.id, 1);
   e.connect({ id: id(e, 'x'), index: 0 }, { id: mul.id, index: 0 });
   assert.equal(text(e, 'Mul'), 'input: "x" input: "" attr { key: "T" value { type: DT_FLOAT } }');
-  // Lists get longer and shorter.
+  // Lists become longer and shorter.
   const add = e.add('AddN');
   for (const name of ['x', 'y', 'Mul']) {
     const count = e.get(add.id)!.inputs.length;
@@ -193,7 +193,7 @@ test('connecting sets types and sizes, or says why not', () => {
     'attr { key: "T" value { list { type: DT_FLOAT type: DT_INT32 } } }');
   assert.deepEqual(e.library.outputs(e.get(both.id)!).map((pin) => e.library.typeOf(e.get(both.id)!, pin)),
                    ['float', 'int32']);
-  // The only input of a type may be replaced by one of another type.
+  // The only input of a type may be replaced by an input of another type.
   const cast = e.add('Cast');
   e.setAttr(cast.id, 'DstT', 'type: DT_DOUBLE');
   e.connect({ id: id(e, 'x'), index: 0 }, { id: cast.id, index: 0 });
@@ -208,7 +208,7 @@ test('connecting sets types and sizes, or says why not', () => {
   assert.throws(() => e.connectControl(id(e, 's'), id(e, 'x')), /cycle/);
 });
 
-test('renaming, removing, and values of attributes', () => {
+test('blocks are renamed and removed, and attributes set', () => {
   const e = editor(kSmall);
   e.rename(id(e, 'y'), 'layer/y');
   assert.equal(text(e, 's'), 'input: "layer/y" input: "^i" ' +
@@ -236,7 +236,7 @@ test('renaming, removing, and values of attributes', () => {
   assert.match(text(e, 'AddN'), /device: "\/cpu:0"/);
 });
 
-test('the items of a server keep what is untouched', () => {
+test('untouched nodes are sent to the server as numbers', () => {
   const e = editor(kSmall);
   assert.deepEqual(e.items(), [0, 1, 2, 3]);
   e.rename(id(e, 'x'), 'z');
@@ -244,7 +244,7 @@ test('the items of a server keep what is untouched', () => {
     { t: 'name: "z"\nop: "Placeholder"\n', b: 0, k: ['dtype'] }, 1,
     { t: 'name: "y"\nop: "Mul"\ninput: "z"\ninput: ""\n', b: 2, k: ['T'] }, 3,
   ]);
-  // A change that is taken back is none.
+  // A reverted change is no change.
   e.rename(id(e, 'z'), 'x');
   assert.deepEqual(e.items(), [0, 1, 2, 3]);
   e.setAttr(id(e, 'y'), 'T', 'type: DT_DOUBLE');
@@ -268,7 +268,7 @@ test('pasted nodes get free names and read each other', () => {
   assert.equal(e.nodes.length, 4);
 });
 
-test('blocks move between scopes in one step, with what reads them', () => {
+test('blocks move between scopes in one step, and their readers follow', () => {
   const e = editor(kSmall);
   const all = (): string => e.nodes.map((n) => `${n.name}(${n.inputs.join()})`).join(' ');
   const before = e.text();
@@ -285,7 +285,7 @@ test('blocks move between scopes in one step, with what reads them', () => {
   assert.equal(e.undoTitle, 'Take out of a/');
   for (let n = 0; n < 3; ++n) e.undo();
   assert.equal(e.text(), before);
-  // A name may be that of another one that moves, too, but not of one that stays.
+  // A block may take the name of another block that moves, but not of a block that stays.
   e.rename(id(e, 'i'), 'a/x');
   e.moveTo([id(e, 'x'), id(e, 'a/x')], '', 'a');
   assert.equal(all(), 'a/x() a/a/x() y(a/x,) s(y,^a/a/x)');
@@ -294,7 +294,7 @@ test('blocks move between scopes in one step, with what reads them', () => {
   assert.throws(() => e.moveTo([id(e, 'b/x')], 'b/', 'a'), /there is a block 'a\/x' already/);
 });
 
-test('an edit after undoing ends what could be redone', () => {
+test('an edit after undoing discards the undone edits', () => {
   const e = editor(kSmall);
   e.add('NoOp');
   e.undo();
@@ -348,7 +348,7 @@ function inputsIn(e: Editor, body: number): string {
   return e.nodesOf(body).map((node) => `${node.name}(${node.inputs.join()})`).join(' ');
 }
 
-test('bodies of functions are read as graphs, and written as they were', () => {
+test('function bodies are read as graphs, and written unchanged', () => {
   const e = withFunctions();
   assert.deepEqual(e.functions, ['f', 'g']);
   assert.equal(inputsIn(e, 1), 'a() b() y(a,pair:1) pair(a,a) sink(^y) odd(a,lost:out:2,y) ' +
@@ -356,13 +356,13 @@ test('bodies of functions are read as graphs, and written as they were', () => {
   assert.equal(inputsIn(e, 2), 'x() n() inner(x,n) t(inner:1)');
   assert.deepEqual(e.functionItems(), [0, 1]);
   assert.match(e.text(), /library \{\n {2}function \{[^]*input: "pair:output:1"[^]*gradient \{[^]*versions/);
-  // The graph and the functions have names of their own.
+  // The graph and each function have separate names.
   assert.equal(e.find('y'), null);
   assert.equal(e.find('y', 1)!.op, 'Mul');
   assert.equal(e.find('i', 1), null);
 });
 
-test('bodies of functions are edited as the graph is', () => {
+test('function bodies are edited like the graph', () => {
   const e = withFunctions();
   const y = inBody(e, 'y');
   e.rename(y, 'layer/y');
@@ -379,11 +379,11 @@ test('bodies of functions are edited as the graph is', () => {
   ]);
   e.undo();
   assert.deepEqual(e.functionItems(), [0, 1]);
-  // What is not known is renamed, too.
+  // Nodes of unknown ops are also renamed.
   e.rename(inBody(e, 'odd'), 'even');
   assert.equal(e.find('after', 1)!.inputs[0], 'even:out:1');
   e.undo();
-  // Types, cycles and borders.
+  // Checks types, cycles, and connections between bodies.
   assert.throws(() => e.connect({ id: inBody(e, 'b', 1, 'arg'), index: 0 }, { id: y, index: 0 }), /takes|is float/);
   assert.throws(() => e.connect({ id: y, index: 0 }, { id: y, index: 1 }), /cycle/);
   assert.throws(() => e.connect({ id: id(e, 'u'), index: 0 }, { id: y, index: 0 }), /different functions/);
@@ -391,13 +391,13 @@ test('bodies of functions are edited as the graph is', () => {
   assert.throws(() => e.rename(y, 'pair'), /there is a block 'pair' already/);
   assert.throws(() => e.moveTo([y, id(e, 'u')], '', 's'), /several functions/);
   assert.throws(() => e.rename(inBody(e, 'a', 1, 'arg'), 's/a'), /name of an argument/);
-  // A name is free in each body; a result may have that of a node.
+  // Names are unique per body, and a result may have the name of a node.
   const added = e.add('NoOp', 'u', {}, 1);
   assert.equal(e.nodesOf(1).indexOf(added), 7);
   e.rename(inBody(e, 'i', 1, 'result'), 'u');
   assert.throws(() => e.rename(inBody(e, 'y', 1, 'result'), 'u'), /already/);
   for (let i = 0; i < 2; ++i) e.undo();
-  // A placeholder keeps the inputs of what it sizes.
+  // The inputs of lists whose size is a placeholder are kept.
   e.setAttr(inBody(e, 'after'), 'T', 'type: DT_FLOAT');
   assert.deepEqual(e.find('after', 1)!.inputs, ['odd:out:1', 'y']);
   e.undo();
@@ -420,23 +420,24 @@ test('calls follow the signature of a function', () => {
   e.setAttr(arg.id, 'T', 'type: DT_DOUBLE');
   assert.equal(e.library.find('f')!.i[2]![1], 'double');
   e.rename(arg.id, 'c');
-  // The types of results are those of what they read.
+  // Results have the types of the tensors that they read.
   const result = e.add('_Retval', '', {}, 1);
   e.connect({ id: arg.id, index: 0 }, { id: result.id, index: 0 });
   assert.equal(e.library.outputType(e.find('call')!, 2), 'double');
   assert.match((e.functionItems()[0] as { h: string }).h,
                /output_arg \{ name: "result" type: DT_DOUBLE \}[^]*ret \{ key: "result" value: "c" \}/);
   assert.equal(e.find('inner', 2)!.inputs.join(), 'x,n,');
-  // An argument in the front goes, with what the calls gave for it; attributes keep their arguments.
+  // Removing the first argument removes its inputs from the calls. Attributes stay with their
+  // arguments.
   e.remove([inBody(e, 'a', 1, 'arg')]);
   assert.equal(call(), 'v,,^u');
   assert.match((e.functionItems()[0] as { h: string }).h, /arg_attr \{ key: 0 value \{ attr \{ key: "_name"/);
   assert.equal(e.find('pair', 1)!.inputs.join(), ',');
-  // Outputs behind a result that goes have other numbers.
+  // Removing a result renumbers the outputs after it.
   e.remove([inBody(e, 'y', 1, 'result')]);
   assert.equal(inputsIn(e, 0), 'u() v() call(v,,^u) r(,) s(call)');
   assert.equal(inputsIn(e, 2), 'x() n() inner(n,) t(inner)');
-  // The bodies of other functions name them.
+  // The bodies of other functions name the outputs.
   e.rename(inBody(e, 'i', 1, 'result'), 'index');
   const other = e.functionItems()[1] as { f: number; h?: string; nodes: { t: string }[] };
   assert.equal(other.h, undefined);
@@ -452,7 +453,7 @@ test('calls follow the signature of a function', () => {
   assert.equal(e.text(), last);
 });
 
-test('an argument that is replaced by a node of its name is read by its output', () => {
+test('readers of an argument follow when a node of the same name replaces it', () => {
   const e = withFunctions();
   e.remove([inBody(e, 'a', 1, 'arg')]);
   const a = e.add('Mul', 'a', {}, 1);
@@ -461,7 +462,7 @@ test('an argument that is replaced by a node of its name is read by its output',
   assert.match(JSON.stringify(e.functionItems()[0]), /name: \\"y\\"\\nop: \\"Mul\\"\\ninput: \\"a:z:0\\"/);
 });
 
-test('types of a function that are attributes', () => {
+test('types of a function may be attributes', () => {
   const header = `signature { name: "p" input_arg { name: "x" type_attr: "T" } input_arg { name: "l" type_attr: "T" number_attr: "N" }
     output_arg { name: "o" type_list_attr: "Ts" } attr { name: "T" type: "type" } attr { name: "N" type: "int" } attr { name: "Ts" type: "list(type)" } }`;
   const called: OpJson = {
@@ -483,7 +484,7 @@ test('types of a function that are attributes', () => {
   assert.match(h, /output_arg \{ name: "o" type_list_attr: "Ts" \}/);
 });
 
-test('fields that are unknown here do not keep a graph from being shown', () => {
+test('a graph with unknown fields is shown', () => {
   const e = editor(`node { name: "a" op: "IdentityN" input: "x" attr { key: "T" value { list { type: DT_FLOAT } } } }`);
   const unknown = { ...e.find('a')!, attrs: { T: 'list { type: DT_FLOAT } 15: "x"' } };
   assert.deepEqual(e.library.outputs(unknown), []);
@@ -493,23 +494,23 @@ test('fields that are unknown here do not keep a graph from being shown', () => 
   }
 });
 
-test('a function that is edited and undone is that of the file', () => {
+test('a function whose edits are undone is sent as in the file', () => {
   const e = withFunctions();
   e.remove([inBody(e, 'sink')]);
   e.paste(parseNodes('node { name: "sink" op: "NoOp" input: "^y" }'), 'Paste', 1);
-  // The same node in another place, and not the one of the file.
+  // The same node in another place is not the node of the file.
   assert.notEqual(e.functionItems()[0], 0);
   e.undo();
   e.undo();
   assert.deepEqual(e.functionItems(), [0, 1]);
-  // A signature that others call changes them, too.
+  // A new signature also changes the functions that call it.
   e.rename(inBody(e, 'i', 1, 'result'), 'k');
   assert.deepEqual(e.functionItems().map((item) => typeof item), ['object', 'object']);
   e.rename(inBody(e, 'k', 1, 'result'), 'i');
   assert.deepEqual(e.functionItems(), [0, 1]);
 });
 
-test('blocks are pasted into bodies, arguments too', () => {
+test('blocks and arguments are pasted into bodies', () => {
   const e = withFunctions();
   const text = e.nodesOf(1).map((node) => `node { ${nodeText(node)} }`).join('\n');
   e.paste(parseNodes(text), 'Paste', 2);
@@ -519,7 +520,7 @@ test('blocks are pasted into bodies, arguments too', () => {
   assert.equal(e.nodesOf(1).length, 20);
   assert.equal(e.find('y_1', 1)!.inputs.join(), 'a_1,pair_1:1');
   assert.equal(e.find('call')!.inputs.join(), 'u,v,,,^u');
-  // A graph has no arguments.
+  // The graph itself has no arguments.
   e.paste(parseNodes(text));
   assert.ok(e.nodesOf(0).every((node) => node.end === ''));
 });
@@ -532,14 +533,14 @@ test('a function is added, called, renamed and removed', () => {
   assert.deepEqual(e.functionItems(), [{ h: 'signature { name: "double" input_arg { name: "x" type: DT_FLOAT } ' +
     'output_arg { name: "y" type: DT_FLOAT } }\nret { key: "y" value: "x" }\n', nodes: [] }]);
   assert.match(e.text(), /library {\n {2}function {\n {4}signature { name: "double" /);
-  // It is an op as others are.
+  // The function is an op like others.
   const call = e.add('double');
   e.connect({ id: id(e, 'x'), index: 0 }, { id: call.id, index: 0 });
   assert.match(String(e.check({ id: id(e, 'i'), index: 0 }, { id: call.id, index: 0 }, e.library.inputs(call)[0]!)),
                /'x' is float, but the tensor is int32/);
   assert.ok(e.library.ops.some((o) => o.n === 'double'));
   assert.throws(() => e.removeFunction(body), /'double' stays: 'double' uses it/);
-  // Its calls are those of the new name.
+  // Its calls have the new name.
   e.renameFunction(body, 'twice');
   assert.deepEqual([e.functions, e.get(call.id)!.op], [['twice'], 'twice']);
   assert.equal(e.library.find('double'), null);
@@ -610,7 +611,7 @@ test('blocks that cannot become a function stay', () => {
   assert.throws(() => f.extractFunction([inBody(f, 'a', 1, 'arg')], 'h'), /stays in its function/);
   assert.throws(() => f.extractFunction([inBody(f, 'after')], 'h'), /types of 'after' are those/);
   assert.throws(() => f.extractFunction([inBody(f, 'pair'), inBody(f, 't', 2)], 'h'), /several functions/);
-  // In a function, whose results and control outputs follow.
+  // Extracts within a function. Its results and control outputs follow.
   f.extractFunction([inBody(f, 'y'), inBody(f, 'sink')], 'h');
   assert.equal(inputsIn(f, 1), 'a() b() pair(a,a) odd(a,lost:out:2,h) after(odd:out:1,h) h(a,pair:1) ' +
     'y(h) i(b) done(^h)');
@@ -638,7 +639,7 @@ test('a reference and the blocks that change it stay together', () => {
                   /'a' changes 'v' by reference/, names.join());
   }
   assert.equal(e.text(), before);
-  // The value of a variable is an argument like others.
+  // The value of a variable becomes an ordinary argument.
   e.extractFunction([id(e, 'm')], 'f');
   assert.equal(inputsIn(e, 1), 'v() a() m(v,a) m(m)');
   e.undo();
@@ -659,10 +660,10 @@ test('a new function changes no other control inputs, and keeps all fields of it
   const [item] = e.functionItems() as { nodes: { t: string }[] }[];
   assert.match(item!.nodes[0]!.t, /experimental_debug_info \{ original_node_names: "o" \}/);
   assert.doesNotMatch(item!.nodes[1]!.t, /experimental/);
-  // The server has fields that the page does not know.
+  // The page lacks fields that it does not know; the server has them.
   assert.throws(() => e.extractFunction([id(e, 'u')], 'g'), /'u' has fields that this page does not know/);
   assert.equal(e.hasAllText, false);
-  // A node of the file that is changed has its fields from the server.
+  // A changed node of the file gets its fields from the server.
   e.undo();
   e.rename(id(e, 'r'), 'r2');
   assert.doesNotMatch((e.items()[3] as { t: string }).t, /experimental/);
@@ -676,7 +677,7 @@ test('extracting thousands of blocks takes linear time', () => {
     Array.from({ length: count }, (_, i) =>
       ({ n: `in${i}/n`, op: 'Placeholder', d: '', i: [], a: { dtype: 'type: DT_FLOAT' } as never }))), '');
   const before = e.nodes;
-  // All arguments and results want the name "n". Quadratic, these are 10^9 steps.
+  // All arguments and results want the name "n". A quadratic algorithm would take 10^9 steps.
   const call = e.extractFunction(Array.from({ length: count }, (_, i) => i), 'f');
   assert.equal(call.inputs.length, count);
   assert.equal(e.nodesOf(1).length, 3 * count);
@@ -699,7 +700,7 @@ test('a function keeps the references of its signature when its name changes', (
   assert.deepEqual(displayGraph(e, '', null, null).notes, ["Several functions are named 'f': calls are of the first"]);
 });
 
-test('names of functions are those of no other op', () => {
+test('a function cannot have the name of another op', () => {
   const e = withFunctions();
   for (const name of ['f', 'g', 'Mul', '_Arg', '', '0', 'a b', 'a/b', '</script>']) {
     assert.throws(() => e.addFunction(name), /name of a function|already/, name);
@@ -710,13 +711,13 @@ test('names of functions are those of no other op', () => {
   assert.equal(e.freeFunction('h'), 'h');
 });
 
-test('attributes that are functions follow a new name, and keep functions', () => {
+test('function attributes follow a new name, and keep functions from being removed', () => {
   const attrs = (name: string): string => `attr { key: "F" value { func { name: "${name}" attr { key: "G" ` +
     `value { list { func { name: "f" } func { name: "${name}" } } } } } } }`;
   const e = new Editor(new Library(kOps), parseNodes(`node { name: "m" op: "Map" ${attrs('f')} }
     node { name: "s" op: "Map" attr { key: "F" value { s: "f" } } }`), '',
     ['f', 'g'].map((name) => ({ h: `signature { name: "${name}" }`, nodes: [] })));
-  // Neither is called, as no op has their names.
+  // The library has neither function as an op, so no node can call them.
   assert.throws(() => e.renameFunction(1, 'h'), /also the name of an op/);
   assert.match(e.removalProblems().get(1)!, /'m' uses it/);
   e.removeFunction(2);
@@ -745,11 +746,11 @@ test('functions that the file names elsewhere keep their names', () => {
   const inHeader = make('', 'attr { key: "of" value { func { name: "f" } } }');
   assert.throws(() => inHeader.renameFunction(1, 'h'), /an attribute of function 'g' names it/);
   assert.throws(() => inHeader.removeFunction(1), /an attribute of function 'g' names it/);
-  // Long attributes of the file are not here.
+  // The page does not have long attributes of the file.
   const long = new Editor(new Library([...kOps, functionOp]), [{ n: 'm', op: 'Map', d: '', i: [], a: { F: null } }], '',
                           [{ h: 'signature { name: "f" }', nodes: [] }]);
   assert.throws(() => long.renameFunction(1, 'h'), /attribute 'F' of 'm' may name it/);
-  // Text that the page cannot read may name it, too.
+  // Text that the page cannot read may also name the function.
   const odd = new Editor(new Library([...kOps, functionOp]),
     [{ n: 'm', op: 'Map', d: '', i: [], a: { F: 'func { name: "f" 7: 1 <' } }], '', [{ h: 'signature { name: "f" }', nodes: [] }]);
   assert.throws(() => odd.renameFunction(1, 'h'), /attribute 'F' of 'm' may name it/);
@@ -767,7 +768,7 @@ test('functions that the file names elsewhere keep their names', () => {
   assert.deepEqual(constant.functions, ['h']);
 });
 
-test('what is fed is undone and redone, and changes no file', () => {
+test('feeds are undone and redone, and do not change the file', () => {
   const e = editor(kSmall);
   const x = id(e, 'x');
   const feed = { ...kNoFeed, kind: 'values' as const, shape: '[2]', values: '1, 2' };
@@ -780,7 +781,7 @@ test('what is fed is undone and redone, and changes no file', () => {
   assert.deepEqual([e.feeds.get(x)!.values, e.version], ['3, 4', 0]);
   e.undo();
   assert.equal(e.feeds.get(x)!.values, '1, 2');
-  // A block that is removed and is there again is fed as before.
+  // A removed block that is restored keeps its feed.
   e.remove([x]);
   e.undo();
   assert.equal(e.feeds.get(x)!.values, '1, 2');
@@ -815,11 +816,11 @@ test('a history of large files forgets its oldest edits', () => {
   assert.equal(e.feeds.get(x)!.file, '4.npy');
 });
 
-// Makes one random edit; what does not fit changes nothing.
+// Makes one random edit. An invalid edit changes nothing.
 function edit(e: Editor, next: () => number): void {
   const pick = <V>(list: readonly V[]): V => list[Math.floor(next() * list.length)]!;
   const body = pick([0, ...e.bodies]);
-  // Some edits mix bodies, which does not fit.
+  // Some edits mix bodies, which is invalid.
   const node = (): number => {
     const list = next() < 0.98 ? e.nodesOf(body) : e.nodes;
     return list.length === 0 ? -1 : pick(list).id;
@@ -871,11 +872,11 @@ function edit(e: Editor, next: () => number): void {
   } catch (error) {
     assert.ok(error instanceof Error && e.text() === before, String(error));
   }
-  // Keeps the graph small, so that edits meet.
+  // Keeps the graph small, so that edits interact.
   if (e.nodesOf(body).length > 50) e.remove(e.nodesOf(body).slice(0, 30).map((n) => n.id));
 }
 
-// What a file has of the graph, and what a server is told.
+// The state of the graph in files, and the state that a server receives.
 function state(e: Editor): string {
   return JSON.stringify([e.text(), e.items(), e.functionItems(), e.functions.map((name) => e.library.find(name)),
                          [...e.feeds]]);
@@ -902,7 +903,7 @@ for (const [what, make] of [['a graph', () => editor(kSmall)], ['a graph and its
     while (e.redo() !== null) ++redone;
     assert.equal(redone, undone);
     assert.equal(state(e), last);
-    // Back and forth, at random.
+    // Undoes and redoes a random number of edits.
     for (let i = 0; i < 2000; ++i) {
       const text = e.text();
       const steps = Math.floor(next() * 20);
@@ -915,7 +916,8 @@ for (const [what, make] of [['a graph', () => editor(kSmall)], ['a graph and its
   });
 }
 
-// Expects that names are unique, that bodies are in order, and that a file reads as it was written.
+// Asserts that names are unique, that bodies are in order, and that a written file reads back the
+// same.
 function expectWhole(e: Editor): void {
   const names = e.nodes.map((node) => `${node.body} ${/r|c/.exec(node.end.replace('arg', ''))?.[0] ?? ''} ${node.name}`);
   assert.equal(new Set(names).size, names.length);
@@ -961,7 +963,7 @@ test('the page shows what is edited', async () => {
   assert.deepEqual(y.attrs.map((attr) => [attr.name, attr.value]), [['T', 'float']]);
   const scene = await service.scene(0, { fold: false });
   assert.deepEqual(scene.items[2]!.inputs.map((pin) => pin.name), ['x', 'y']);
-  // An empty graph has a picture too.
+  // An empty graph also has a picture.
   await service.replace(displayGraph(editor(), '', null, null));
   assert.deepEqual((await service.scene(0, { fold: false })).items, []);
 });

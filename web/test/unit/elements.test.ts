@@ -5,7 +5,7 @@ import { fieldText, parseField, tensorTable } from '../../src/edit/fields.ts';
 
 const write = (field: string): string => parseField(['a', 'tensor', null, '', null, [], null], field);
 
-test('floats of 16 bits round to nearest, ties to even', () => {
+test('16-bit floats round to nearest, ties to even', () => {
   for (let bits = 0; bits < 65536; ++bits) {
     for (const [to, from] of [[halfBits, halfValue], [bfloatBits, bfloatValue]] as const) {
       const value = from(bits);
@@ -41,7 +41,7 @@ test('constants of all types are written and read', () => {
   }
 });
 
-test('contents are read', () => {
+test('tensor contents are read', () => {
   const read = (type: string, shape: string, content: string): string | null =>
     fieldText('tensor', `tensor { dtype: DT_${type} tensor_shape { ${shape} } tensor_content: "${content}" }`);
   const vector = 'dim { size: 2 }';
@@ -54,7 +54,7 @@ test('contents are read', () => {
   assert.equal(read('DOUBLE', '', '\\232\\231\\231\\231\\231\\231\\271?'), 'double [] 0.1');
   assert.equal(read('COMPLEX64', '', '\\000\\000\\200?\\000\\000\\200\\277'), 'complex64 [] 1-1j');
   assert.equal(read('QUINT8', vector, 'ab'), 'quint8 [2] 97 98');
-  // Strings have none, and a wrong or large size is text.
+  // Strings have no tensor content. A content of a wrong or large size stays text.
   assert.equal(read('STRING', '', 'a'), null);
   assert.equal(read('INT8', vector, 'abc'), null);
   assert.equal(read('INT8', 'dim { size: 5000 }', 'a'.repeat(5000)), null);

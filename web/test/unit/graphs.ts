@@ -2,7 +2,7 @@
 import type { GraphJson, NodeExtra, NodeJson } from '../../src/data/format.ts';
 import { Model } from '../../src/model/model.ts';
 
-// A generator of numbers in [0, 1), the same on every machine (mulberry32).
+// Returns a generator of numbers in [0, 1), identical on every machine (mulberry32).
 export function random(seed: number): () => number {
   let state = seed;
   return () => {
@@ -40,7 +40,7 @@ export function model(rows: Row[], json: Partial<GraphJson> = {}): Model {
   return new Model(graph(rows, json));
 }
 
-// A graph of `n` nodes, each with up to two inputs among the 10 before it.
+// Returns a graph of `n` nodes. Each node has up to two of the 10 previous nodes as inputs.
 export function randomRows(n: number, seed: number, scopes = 0): Row[] {
   const next = random(seed);
   const name = (i: number): string =>
@@ -56,8 +56,8 @@ export function randomRows(n: number, seed: number, scopes = 0): Row[] {
   return rows;
 }
 
-// Returns the milliseconds that a function takes of the processor, which do not depend on what else
-// the machine does.
+// Returns the CPU time of a function in milliseconds. It does not depend on other load of the
+// machine.
 export function cpuMillis(fn: () => void): number {
   const begin = process.cpuUsage();
   fn();

@@ -61,9 +61,9 @@ test('cycles are laid out', () => {
   const from = input(4, [[0, 1], [1, 2], [2, 0], [2, 3], [3, 1]]);
   const to = layOut(from);
   expectNoOverlap(from, to);
-  // All but the edges that close the cycles go right.
+  // All edges go right, except the edges that close the cycles.
   assert.ok(to.x[0]! < to.x[1]! && to.x[1]! < to.x[2]! && to.x[2]! < to.x[3]!);
-  // Those go back from point to point, around the items between.
+  // Backward edges pass from point to point, around the items in between.
   for (const e of [2, 4]) {
     const xs = [...to.points.slice(2 * to.start[e]!, 2 * to.start[e + 1]!)]
       .filter((_, i) => i % 2 === 0);
@@ -82,7 +82,7 @@ test('the same input has the same layout', () => {
 });
 
 test('ports are at the ends', () => {
-  // 4 is an input port, 5 an output port.
+  // Item 4 is an input port, item 5 an output port.
   const from = input(6, [[4, 1], [0, 1], [1, 2], [0, 5], [2, 3]], [0, 0, 0, 0, 1, 2]);
   const to = layOut(from);
   for (let v = 0; v < 6; ++v) {
@@ -91,8 +91,8 @@ test('ports are at the ends', () => {
   }
 });
 
-test('constants are beside their consumers', () => {
-  // A chain, and an item without inputs that its end reads.
+test('constants are next to their consumers', () => {
+  // A chain, and an item without inputs that the end of the chain reads.
   const to = layOut(input(6, [[0, 1], [1, 2], [2, 3], [3, 4], [5, 4]]));
   assert.ok(to.x[5]! > to.x[2]!);
 });
@@ -115,21 +115,21 @@ test('a graph of one layer is not a line', () => {
   assert.ok(to.height < 12 * to.width, `${to.width} x ${to.height}`);
 });
 
-test('empty and single', () => {
+test('an empty graph and a single item are laid out', () => {
   assert.equal(layOut(input(0, [])).width, 0);
   assert.deepEqual([...layOut(input(1, [])).y], [0]);
 });
 
 test('sweeps remove the crossings of trees and grids', () => {
-  // Two chains of which the second layer is in the wrong order.
+  // Two chains whose second layer is in the wrong order.
   const from = input(6, [[0, 3], [1, 2], [2, 5], [3, 4]]);
   const to = layOut(from);
   assert.equal(to.y[0]! < to.y[1]!, to.y[3]! < to.y[2]!);
   assert.equal(to.y[3]! < to.y[2]!, to.y[4]! < to.y[5]!);
 });
 
-test('items are in the order of the pins that they meet', () => {
-  // 0 meets the lower pin of 2, 1 the upper one.
+test('items are in the order of the pins that they connect to', () => {
+  // Item 0 connects to the lower pin of item 2, item 1 to the upper pin.
   const from = input(3, [[0, 2], [1, 2]]);
   from.height.fill(60);
   from.toY.set([50, 10]);
@@ -149,7 +149,7 @@ test('crossings equal brute force', () => {
   }
 });
 
-test('spread keeps distances, and nothing is nearer', () => {
+test('spread keeps distances, and its result is optimal', () => {
   const next = random(5);
   const cost = (a: Float64Array, b: Float64Array): number =>
     a.reduce((sum, v, i) => sum + (v - b[i]!) ** 2, 0);
@@ -158,7 +158,7 @@ test('spread keeps distances, and nothing is nearer', () => {
     const gap = Float64Array.from({ length: 12 }, () => 10 * next());
     const result = spread(wanted, gap);
     for (let i = 1; i < 12; ++i) assert.ok(result[i]! - result[i - 1]! >= gap[i]! - 1e-9);
-    // Moving any run of items by a little, as far as the distances allow, costs more.
+    // Moving any run of items slightly, within the allowed distances, costs more.
     for (let first = 0; first < 12; ++first) {
       for (let last = first; last < 12; ++last) {
         for (const step of [-0.01, 0.01]) {

@@ -5,7 +5,7 @@ import { Model } from '../../src/model/model.ts';
 import { Matcher, serveMatcher } from '../../src/worker/matcher.ts';
 import { graph, randomRows } from './graphs.ts';
 
-// Workers of this thread. Those that are `stuck` do not answer.
+// Workers in this thread. They do not answer if `isStuck`.
 class Fake {
   static all: Fake[] = [];
   static isStuck = false;
@@ -46,14 +46,14 @@ test('names are matched, with one worker for several expressions', async () => {
   assert.equal(Fake.all.length, 1);
   await assert.rejects(m.find('(', 3), /not a regular expression/);
   assert.ok(!m.isBusy);
-  // Another graph.
+  // Switches to another graph.
   m.reset();
   assert.equal((await m.find('x', 3))!.count, 0);
   assert.deepEqual(Fake.all.map((worker) => worker.isEnded), [true, false]);
   m.reset();
 });
 
-test('a search that takes long ends, and so does one that another follows', async () => {
+test('a search ends when it takes too long or another search follows', async () => {
   const m = matcher(['a', 'b']);
   Fake.isStuck = true;
   await assert.rejects(m.find('a', 3), /stopped after 0\.05 s/);

@@ -18,7 +18,7 @@ test('names make scopes', () => {
   assert.equal(m.find('none'), -1);
 });
 
-test('names of many levels, and empty parts', () => {
+test('names may have many levels and empty parts', () => {
   const m = model([['a/'.repeat(5000) + 'x', 'Neg', []], ['//', 'Neg', []], ['', 'Neg', []]]);
   assert.ok(m.scopes.length < 80);
   assert.equal(m.scopes[0]!.end, 3);
@@ -41,7 +41,7 @@ test('pins are named as in the definition', () => {
   json.ops[1]!.k = 0;
   const lists = new Model(json);
   assert.deepEqual(lists.pinNames(0, false, 3), ['values[0]', 'values[1]', 'axis']);
-  // Without the sizes of its lists, or a definition.
+  // A node without the sizes of its lists, and a node without a definition.
   assert.deepEqual(lists.pinNames(1, false, 2), ['0', '1']);
   assert.deepEqual(lists.pinNames(2, false, 2), ['0', '1']);
 });
@@ -72,7 +72,7 @@ test('fan-in, fan-out and paths equal brute force', () => {
   const rows = randomRows(60, 9, 7);
   const m = model(rows);
   const n = m.size;
-  // reaches[a][b]: there is a path from a to b.
+  // reaches[a][b]: whether there is a path from a to b.
   const reaches = Array.from({ length: n }, () => new Uint8Array(n));
   for (let v = 0; v < n; ++v) reaches[v]![v] = 1;
   for (let round = 0; round < n; ++round) {

@@ -18,7 +18,7 @@ test('an .npy file becomes a constant', () => {
                /DT_BOOL tensor_shape \{ \} tensor_content: "\\001"/);
 });
 
-test('files that are not such are refused', () => {
+test('other files are refused', () => {
   const wrong: [Uint8Array, RegExp][] = [
     [new Uint8Array(), /an .npy file/],
     [Uint8Array.from(Buffer.from('PK\u0003\u0004 and more of it')), /an .npy file/],

@@ -14,7 +14,7 @@ import type { Placed, World } from '../../src/view/world.ts';
 
 const kTheme = new Proxy({}, { get: (_, name) => name }) as Theme;
 
-// Counts what is drawn.
+// A surface that counts the drawn shapes.
 class Counter implements Surface {
   bars = 0;
   curves = 0;
@@ -33,7 +33,7 @@ class Counter implements Surface {
   strokePath(): void {}
 }
 
-// A row of blocks with an edge from each to the next; `special` has a problem.
+// A row of blocks with edges between neighbours. Block `special` has a problem.
 function picture(count: number, special: number, scale: number): Picture {
   const items = Array.from({ length: count }, (_, i): Item => ({
     id: i, title: '', path: '', subtitle: '', lines: [], inputs: [], outputs: [], change: 0,
@@ -62,9 +62,9 @@ function picture(count: number, special: number, scale: number): Picture {
   };
 }
 
-test('of very many blocks every second is drawn, and those that stand out', () => {
+test('draws every second block of very many blocks, and the blocks that stand out', () => {
   const surface = new Counter();
-  // An odd block, which is left out otherwise.
+  // The special block has an odd number, so it would be skipped otherwise.
   assert.equal(paint(surface, picture(30_000, 12_345, 0.1)), 30_000);
   assert.equal(surface.bars, 15_000);
   assert.deepEqual(surface.strokes, ['problem']);
@@ -80,7 +80,7 @@ test('a changed block stands out', () => {
   assert.equal(surface.bars, 15_000);
 });
 
-// The relative luminance of WCAG.
+// The relative luminance as defined by WCAG.
 function luminance(color: string): number {
   const [r, g, b] = [1, 3, 5].map((at) => {
     const c = parseInt(color.slice(at, at + 2), 16) / 255;
@@ -89,7 +89,7 @@ function luminance(color: string): number {
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 }
 
-test('lines and marks have a contrast of at least 3, text one of 4.5', () => {
+test('lines and marks have a contrast of at least 3, and text of at least 4.5', () => {
   const style = readFileSync(join(process.env.GRADFLOW_WEB!, 'src/style.css'), 'utf8');
   const themes = [...style.matchAll(/color-scheme: (light|dark);([^}]*)/g)];
   assert.equal(themes.length, 3);
@@ -109,14 +109,14 @@ test('lines and marks have a contrast of at least 3, text one of 4.5', () => {
   }
 });
 
-test('a colour of a share of the time is one of SVG 1.1', () => {
+test('heat colours are valid in SVG 1.1', () => {
   const theme = { problem: 'rgb(200, 0, 100)', block: 'rgb(0, 100, 100)' } as Theme;
   assert.equal(heatColor(theme, 0), 'rgb(16, 92, 100)');
   assert.equal(heatColor(theme, 1), 'rgb(90, 55, 100)');
   assert.equal(mixColors('rgb(1, 2, 3)', 'odd', 0.5), 'odd');
 });
 
-test('of very many blocks and edges that stand out, some are drawn, and the selected one', () => {
+test('draws the selected block and some others if very many blocks and edges stand out', () => {
   const blocks = new Counter();
   const all = picture(30_000, -1, 0.1);
   const { scene } = all.world.placed.get(0)!;

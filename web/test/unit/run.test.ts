@@ -37,7 +37,7 @@ test('the critical path equals brute force on 1,000 random graphs', () => {
       next() < 0.9 ? [[i, 0, 1 + Math.floor(100 * next()), 0]] : []);
     const m = runOf(rows, events);
     const time = (v: number): number => Math.max(m.run!.time[v]!, 0);
-    // The longest of all paths, one by one.
+    // Computes the longest path by walking all paths.
     let best = 0;
     const walk = (v: number, sum: number): void => {
       best = Math.max(best, sum + time(v));
@@ -48,7 +48,7 @@ test('the critical path equals brute force on 1,000 random graphs', () => {
     for (let v = 0; v < m.size; ++v) walk(v, 0);
     const path = m.run!.criticalPath();
     assert.equal(path.reduce((sum, v) => sum + time(v), 0), best, `seed ${seed}`);
-    // Each is before the next.
+    // Each node precedes the next.
     for (let i = 1; i < path.length; ++i) assert.ok(m.depth[path[i - 1]!]! < m.depth[path[i]!]!);
   }
 });
@@ -76,18 +76,18 @@ test('nodes that did not run have no time', () => {
   assert.equal(m.run!.scopeTime(1), -1);
 });
 
-test('the first NaN is that of the node that ended first', () => {
+test('the first NaN is at the node that ended first', () => {
   const rows: Row[] = [['x', 'Neg', []], ['a', 'Neg', [['x', 0]]], ['b', 'Neg', [['a', 0]]]];
   const events = [[2, 7, 9, 0], [1, 1, 5, 0]];
   const nan = { nan: 1 };
   assert.equal(runOf(rows, events).run!.firstNan(), -1);
   assert.equal(runOf(rows, events, [output(2, nan), output(1, nan)]).run!.firstNan(), 1);
   assert.equal(runOf(rows, events, [output(2, nan), output(1)]).run!.firstNan(), 2);
-  // A fed tensor is before all.
+  // A fed tensor precedes all nodes.
   assert.equal(runOf(rows, events, [output(1, nan), output(0, nan)]).run!.firstNan(), 0);
 });
 
-test('memory is that of outputs from their node to the last consumer', () => {
+test('memory counts outputs from their node to their last consumer', () => {
   const m = runOf(
     [['a', 'Neg', []], ['b', 'Neg', [['a', 0]]], ['c', 'Mul', [['a', 0], ['b', 0]]]],
     [[0, 0, 1, 0, 100], [1, 2, 4, 0, 10], [2, 5, 8, 0, 1]]);
@@ -112,7 +112,7 @@ test('the service describes runs', async () => {
                    [['s', 30, 1], ['b', -1, 0]]);
 });
 
-test('events of nodes that do not exist are no nodes', () => {
+test('events of unknown nodes have node -1', () => {
   const m = runOf([['a', 'Neg', []]], [[7, 0, 1, 0], [-1, 0, 1, 0]]);
   assert.deepEqual(m.run!.events.map((e) => e.node), [-1, -1]);
 });

@@ -57,13 +57,13 @@ test('a scene fits into the box of its scope, and edges begin at its pins', () =
   assert.ok(inner.scale <= 1);
   assert.ok(inner.left >= 0 && inner.left + inner.scale * inner.width <= w);
   assert.ok(inner.top >= 0 && inner.top + inner.scale * inner.height <= h);
-  // In the middle.
+  // The scene is in the middle of the box.
   assert.ok(Math.abs(inner.left + inner.scale * inner.width / 2 - w / 2) < 1e-6);
   const borders: number[] = [];
   inner.from.forEach((from, e) => {
     if (from >= 0) return;
     const p = 2 * inner.start[e]!;
-    // On the left side, at the height of a pin.
+    // The edge starts on the left side, at the height of a pin.
     assert.ok(Math.abs(inner.left + inner.scale * inner.points[p]!) < 1e-3);
     borders.push(inner.top + inner.scale * inner.points[p + 1]!);
   });
@@ -78,7 +78,7 @@ test('constants fold into their consumers', () => {
   ];
   const b = new SceneBuilder(model(rows, { strings: ['3'] }));
   const { items } = b.build(0, { fold: true });
-  // A constant that is also read elsewhere stays.
+  // A constant that is also read elsewhere is not folded.
   assert.deepEqual(items.map((item) => item.title), ['s', 'd', 'y']);
   assert.deepEqual(items[2]!.lines, ['x = 3']);
 });
@@ -111,11 +111,11 @@ test('a tensor that a scope reads often is one edge', () => {
     ['x', 'Neg', []], ['s/a', 'Mul', [['x', 0], ['x', 0]]], ['s/b', 'Neg', [['x', 0]]],
     ['y', 'Mul', [['s/a', 0], ['s/a', 0]]],
   ])).build(0, { fold: false });
-  // One into the scope, and one to each pin of its consumer.
+  // One edge into the scope, and one edge to each pin of its consumer.
   assert.equal(scene.from.length, 3);
 });
 
-test('a block that reads itself', () => {
+test('a block that reads itself is shown', () => {
   const scene = new SceneBuilder(model([['x', 'Neg', [['x', 0]]]])).build(0, { fold: false });
   assert.equal(scene.items.length, 1);
 });
@@ -130,7 +130,7 @@ test('opening a scope of 1,000 moves nothing outside', () => {
   const millis = cpuMillis(() => { scene = b.build(2, { fold: false }); });
   world.add(scene);
   assert.deepEqual([~1, ~2, ~3].map((id) => world.boxOf(id)), before);
-  // Its blocks are in its box.
+  // The blocks of the scope are in its box.
   const box = before[1]!;
   for (const item of scene.items) {
     const inner = world.boxOf(item.id)!;

@@ -25,7 +25,7 @@ node { name: "z" op: "Neg" input: "y" attr { key: "T" value { type: DT_FLOAT } }
 
 const realFetch = globalThis.fetch;
 after(() => { globalThis.fetch = realFetch; });
-// The calls of a server, which answers none but those in `answers`.
+// Records the calls to a server, which only answers the calls in `answers`.
 function serve(answers: Record<string, () => object | string>): { name: string; key: string | null; body: string }[] {
   const calls: { name: string; key: string | null; body: string }[] = [];
   globalThis.fetch = ((url: string, init: RequestInit) => {
@@ -70,7 +70,7 @@ test('calls have the key and the number of the page', async () => {
                    { base: 3, page: 7, nodes: 0, functions: 0, file: 'g.pbtxt', overwrite: false });
 });
 
-test('only the file that was refused is overwritten', async () => {
+test('saving again overwrites only the file that was refused', async () => {
   const calls = serve({ save: () => "'g.pbtxt' exists; save again to overwrite it, or under another name" });
   const { s } = session();
   const overwrites = (): boolean[] => calls.map(({ body }) => (JSON.parse(body) as { overwrite: boolean }).overwrite);
@@ -81,7 +81,7 @@ test('only the file that was refused is overwritten', async () => {
   assert.deepEqual(overwrites(), [false, false, true]);
 });
 
-test('the answers of slow calls are dropped, a run is ended by the server', async () => {
+test('cancelling drops the answers of slow calls, and makes the server stop a run', async () => {
   const calls = serve({ cancel: () => ({}) });
   const { s, said } = session();
   for (const call of [() => s.cpp(), () => s.differentiate('z', ['x'], 0)]) {
@@ -102,7 +102,7 @@ test('the answers of slow calls are dropped, a run is ended by the server', asyn
   assert.deepEqual(words, ['Nothing runs']);
 });
 
-test('an edit ends the check of the graph before it', async () => {
+test('an edit cancels the check of the previous graph', async () => {
   let isSlow = true;
   const types = (): object => ({ types: [null, null, null, null, null, null], problems: [], notes: [] });
   const calls = serve({ check: () => (isSlow ? undefined as unknown as object : types()) });
@@ -140,7 +140,7 @@ test('a block that is added at a pin is connected in one step', () => {
   s.redo();
   assert.equal(s.editor.find('y')!.inputs[1], 'a/b/Placeholder');
   s.undo();
-  // The reason is not lost, and the block stays.
+  // The reason is shown, and the block stays.
   s.openPalette({ id: id(s, 'y'), index: 1, isOutput: false }, 0);
   s.add('Const');
   assert.equal(names(), `${before} Const()`);
@@ -153,7 +153,7 @@ test('a block that is added at a pin is connected in one step', () => {
   assert.equal(s.editor.find('Neg')!.attrs.T, 'type: DT_INT32');
 });
 
-test('the pins that fit are those that can be connected', () => {
+test('exactly the pins that can be connected fit', () => {
   const { s } = session(false);
   const { editor } = s;
   const all = editor.nodes.map((node) => node.id);
@@ -161,9 +161,9 @@ test('the pins that fit are those that can be connected', () => {
     editor.fitting({ id: id(s, name), index }, isOutput, all)
       .map((end) => `${editor.get(end.id)!.name}:${end.index}`).join(' ');
   assert.equal(fits('x', 0, true), 'y:0 y:1 z:0');
-  // An int32 fits where no other input has the type.
+  // An int32 fits where no other input determines the type.
   assert.equal(fits('i', 0, true), 'y:0 z:0');
-  // No cycle.
+  // Pins that would close a cycle do not fit.
   assert.equal(fits('z', 0, true), '');
   assert.equal(fits('y', 0, true), 'z:0');
   assert.equal(fits('y', 1, false), 'x:0');

@@ -6,7 +6,7 @@ import { formatBookmark, parseBookmark } from '../../src/view/bookmark.ts';
 import { decode } from '../../src/data/format.ts';
 import { gzipSync } from 'node:zlib';
 
-test('hidden characters are visible', () => {
+test('hidden characters are made visible', () => {
   assert.equal(visible('a\u202eb\u0000c\n'), 'a\\u202eb\\u0000c\\u000a');
   assert.equal(visible('\u200f\u2066\ufeff'), '\\u200f\\u2066\\ufeff');
   assert.equal(visible('größe 日本 😀 </script>'), 'größe 日本 😀 </script>');
@@ -31,7 +31,7 @@ test('numbers have units', () => {
   assert.equal(plural(12345, 'op'), '12,345 ops');
 });
 
-test('SVG has text as text', () => {
+test('SVG text is escaped', () => {
   assert.equal(escapeXml('<a href="x">&\u0001\ud800'), '&lt;a href=&quot;x&quot;&gt;&amp;\ufffd\ufffd');
   const svg = new SvgSurface();
   svg.text('</svg><script>', 1, 2, { color: 'red', size: 10 });

@@ -1,4 +1,5 @@
-// ClientSession: gradflow::ClientSession. In programs of TensorFlow 1.x, it returns their Status.
+// ClientSession: gradflow::ClientSession. In TensorFlow 1.x programs, it returns
+// tensorflow::Status.
 #ifndef GRADFLOW_COMPAT_CC_CLIENT_CLIENT_SESSION_H_
 #define GRADFLOW_COMPAT_CC_CLIENT_CLIENT_SESSION_H_
 

@@ -13,7 +13,7 @@
 namespace tensorflow {
 namespace ops {
 
-// A function object here, a pointer in TensorFlow.
+// A function object in gradflow, a pointer in TensorFlow.
 using GradFunc = ::gradflow::GradientFunction;
 
 // gradflow's registry under TensorFlow's name.
@@ -23,12 +23,11 @@ class GradOpRegistry {
     static auto* const registry = new GradOpRegistry;
     return registry;
   }
-  // A null function says that the op has no gradient.
+  // A null function means that the op has no gradient.
   bool Register(const std::string& op, GradFunc func) {
     return ::gradflow::GradientRegistry::Global().Register(op, std::move(func));
   }
-  // Stores null in *func for an op that has no gradient. NOT_FOUND for an op that is not
-  // registered.
+  // Stores null in *func if the op has no gradient. Returns NOT_FOUND if the op is not registered.
   Status Lookup(const std::string& op, GradFunc* func) const {
     absl::StatusOr<GradFunc> found = ::gradflow::GradientRegistry::Global().Find(op);
     if (found.ok()) *func = *std::move(found);

@@ -1,5 +1,5 @@
-// ComputeGradientError: compares gradients of a graph with central differences, for tests. Programs
-// that include this header must link gradflow::testing.
+// ComputeGradientError: compares the gradients of a graph with central differences, for tests.
+// Programs that include this header must link gradflow::testing.
 //
 //   float max_error;
 //   TF_ASSERT_OK((ComputeGradientError<float, float, float>(
@@ -36,8 +36,8 @@ absl::Status CheckDifferentiable(const char* what, const OutputList& outputs) {
   return OkStatus();
 }
 
-// Returns TensorFlow's step if x or y is of single precision; gradflow's, which is finer, for
-// double.
+// Returns TensorFlow's step if x or y is single precision, and gradflow's finer step for double
+// precision.
 template <typename X_T, typename Y_T>
 gradflow::testing::GradientOptions Step() {
   gradflow::testing::GradientOptions options;
@@ -47,8 +47,8 @@ gradflow::testing::GradientOptions Step() {
   return options;
 }
 
-// Returns the known shapes of outputs that have the stated numbers of elements: TensorFlow looks at
-// the numbers alone.
+// Returns the known shapes of the outputs if they have the stated numbers of elements, because
+// TensorFlow only checks these numbers.
 inline std::vector<TensorShape> YShapes(const OutputList& ys, std::vector<TensorShape> shapes) {
   for (size_t i = 0; i < ys.size() && i < shapes.size(); ++i) {
     if (ys[i].node() == nullptr) continue;
@@ -63,11 +63,11 @@ inline std::vector<TensorShape> YShapes(const OutputList& ys, std::vector<Tensor
 
 }  // namespace compat_internal
 
-// Stores in *max_error the largest difference between the Jacobians of ys by xs that gradient ops
-// and central differences compute; NaN if either has a NaN. The xs have random values in [-1, 1).
-// Returns UNIMPLEMENTED, naming the node, if a node between xs and ys has no gradient op; see
-// gradflow::testing::RegisterGradientOp. X_T and Y_T are float, double,
-// complex64 or complex128; elements of complex types count as two.
+// Stores in *max_error the largest difference between two Jacobians of ys with respect to xs: from
+// gradient ops and from central differences. Stores NaN if either has a NaN. The xs have random
+// values in [-1, 1). Returns UNIMPLEMENTED and names the node if a node between xs and ys has no
+// gradient op; see gradflow::testing::RegisterGradientOp. X_T and Y_T are float, double, complex64
+// or complex128. Complex elements count as two elements.
 template <typename X_T, typename Y_T, typename JAC_T>
 Status ComputeGradientError(const Scope& scope, const OutputList& xs,
                             const std::vector<TensorShape>& x_shapes, const OutputList& ys,
@@ -83,7 +83,7 @@ Status ComputeGradientError(const Scope& scope, const OutputList& xs,
   return OkStatus();
 }
 
-// As above, at the given value of x.
+// Overload that takes the value of x.
 template <typename X_T, typename Y_T, typename JAC_T>
 Status ComputeGradientError(const Scope& scope, const Output& x, const Tensor& x_init_value,
                             const Output& y, const TensorShape& y_shape, JAC_T* max_error) {

@@ -13,9 +13,9 @@ namespace tensorflow {
 
 using ::gradflow::NoGradient;
 
-// Adds the gradients of `outputs` by `inputs`, given those of `outputs`, or ones. Their ops are
-// named as others of the scope. An object, because calls of a function would find gradflow's as
-// well.
+// Adds the gradients of `outputs` with respect to `inputs`, given the gradients of `outputs`, which
+// default to ones. The new ops are named like other ops of the scope. This is an object, because a
+// function would be ambiguous with gradflow's function.
 struct AddSymbolicGradientsFunction {
   Status operator()(const gradflow::Scope& scope, const std::vector<Output>& outputs,
                     const std::vector<Output>& inputs, const std::vector<Output>& grad_inputs,

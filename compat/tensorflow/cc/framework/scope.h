@@ -1,5 +1,5 @@
-// Scope: gradflow::Scope. In programs of TensorFlow 1.x, a class that converts to it and returns
-// their Status, as do its sub-scopes.
+// Scope: gradflow::Scope. In TensorFlow 1.x programs, Scope is a class that converts to and from
+// gradflow::Scope, and whose statuses are tensorflow::Status. Its sub-scopes have the same class.
 #ifndef GRADFLOW_COMPAT_CC_FRAMEWORK_SCOPE_H_
 #define GRADFLOW_COMPAT_CC_FRAMEWORK_SCOPE_H_
 
@@ -81,13 +81,13 @@ inline CompositeOpScopes Scope::GetCompositeOpScopes(absl::string_view composite
 
 #endif  // GRADFLOW_TENSORFLOW_V1
 
-// Adds an op with single inputs to the scope. Stores output 0, or no output if it has none, in
-// *output.
+// Adds an op with single inputs to the scope. Stores output 0 in *output, or an empty Output if the
+// op has no outputs.
 inline Status CreateOutputWithScope(absl::string_view op_name, gtl::ArraySlice<Input> inputs,
                                     const Scope& scope, Output* output) {
-  gradflow::OpRecorder recorder(scope, op_name);
-  for (const Input& input : inputs) recorder.Input(input);
-  const Operation operation = recorder.Finish();
+  gradflow::OpBuilder builder(scope, op_name);
+  for (const Input& input : inputs) builder.Input(input);
+  const Operation operation = builder.Finish();
   if (scope.ok())
     *output = operation.num_outputs() > 0 ? operation.output(0) : Output(operation, 0);
   return scope.status();

@@ -13,8 +13,8 @@
 namespace tensorflow {
 namespace test {
 
-// Evaluate outputs, after a run of `assign_vars`, such as the first values of variables. Errors
-// fail the test.
+// Evaluate outputs after a run of `assign_vars`, which may give variables their initial values.
+// Errors fail the test.
 inline void GetTensors(const Scope& scope, const std::vector<Output>& assign_vars,
                        const OutputList& tensors, std::vector<Tensor>* out) {
   const ClientSession session(scope);

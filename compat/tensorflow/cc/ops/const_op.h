@@ -9,7 +9,7 @@
 namespace tensorflow {
 namespace ops {
 
-// A using-directive, so that programs can add their own names to tensorflow::ops.
+// A using-directive lets programs add their own names to tensorflow::ops.
 using namespace gradflow::ops;  // NOLINT
 
 }  // namespace ops

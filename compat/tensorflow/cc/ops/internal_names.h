@@ -1,5 +1,5 @@
-// The namespace ops::internal: the classes of ops that TensorFlow's C++ API hides. gradflow has
-// them in ops. Internal: the headers *_internal.h include it.
+// The namespace ops::internal, which holds the op classes that TensorFlow's C++ API hides. gradflow
+// defines these classes in ops. Internal: included by the headers *_internal.h.
 #ifndef GRADFLOW_COMPAT_CC_OPS_INTERNAL_NAMES_H_
 #define GRADFLOW_COMPAT_CC_OPS_INTERNAL_NAMES_H_
 

@@ -1,6 +1,6 @@
-// Ops of TensorFlow's tests of wrapper classes: their names, those of their inputs and those of
-// their attributes clash with names of C++. Programs that include this header have them. They have
-// no kernels, and neither has ReaderReadUpTo: gradflow has no readers.
+// Ops of TensorFlow's wrapper class tests. The names of these ops, their inputs and their
+// attributes clash with C++ names. Including this header registers the ops. They have no kernels.
+// ReaderReadUpTo has no kernel either, because gradflow has no readers.
 #ifndef GRADFLOW_COMPAT_CC_OPS_TEST_OP_H_
 #define GRADFLOW_COMPAT_CC_OPS_TEST_OP_H_
 
@@ -14,7 +14,7 @@
 namespace tensorflow {
 namespace compat_internal {
 
-// Variables, so that each op is registered once in a program.
+// Inline variables register each op once per program.
 inline const register_op::OpRegistrar kThrowAway1 =
     register_op::OpDefBuilderWrapper("ThrowAway1")
         .Input("ret: int32")
@@ -57,7 +57,7 @@ class ThrowAway1 {
   };
   ThrowAway1(const Scope& scope, Input ret, Input unique_name, Input for_, int64_t scope_,
              int64_t while_, const Attrs& attrs = Attrs{1})
-      : operation(gradflow::OpRecorder(scope, "ThrowAway1")
+      : operation(gradflow::OpBuilder(scope, "ThrowAway1")
                       .Input(ret)
                       .Input(unique_name)
                       .Input(for_)
@@ -90,7 +90,7 @@ class ThrowAway2 {
   };
   explicit ThrowAway2(const ::tensorflow::Scope& scope) : ThrowAway2(scope, Attrs{2, 2, 4, 4}) {}
   ThrowAway2(const ::tensorflow::Scope& scope, const Attrs& attrs)
-      : operation(gradflow::OpRecorder(scope, "ThrowAway2")
+      : operation(gradflow::OpBuilder(scope, "ThrowAway2")
                       .Attr("scope", attrs.scope_)
                       .Attr("throw_away2", attrs.throw_away2_)
                       .Attr("attrs", attrs.attrs_)
@@ -108,7 +108,7 @@ class ThrowAway2 {
 class ReaderReadUpTo {
  public:
   ReaderReadUpTo(const Scope& scope, Input reader_handle, Input queue_handle, Input num_records)
-      : operation(gradflow::OpRecorder(scope, "ReaderReadUpTo")
+      : operation(gradflow::OpBuilder(scope, "ReaderReadUpTo")
                       .Input(reader_handle)
                       .Input(queue_handle)
                       .Input(num_records)

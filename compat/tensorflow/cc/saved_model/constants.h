@@ -1,13 +1,13 @@
-// The names of the files of a SavedModel, and of its collections.
+// The names of the files and collections of a SavedModel.
 #ifndef GRADFLOW_COMPAT_CC_SAVED_MODEL_CONSTANTS_H_
 #define GRADFLOW_COMPAT_CC_SAVED_MODEL_CONSTANTS_H_
 
 namespace tensorflow {
 
-// The folders and files in the folder of the model.
+// The folders and files inside the model's folder.
 inline constexpr char kSavedModelAssetsDirectory[] = "assets";
 inline constexpr char kSavedModelAssetsExtraDirectory[] = "assets.extra";
-// The collection of assets, and that of the op that initialises the graph.
+// The collections of assets and of the op that initialises the graph.
 inline constexpr char kSavedModelAssetsKey[] = "saved_model_assets";
 inline constexpr char kSavedModelFilenamePb[] = "saved_model.pb";
 inline constexpr char kSavedModelFilenamePbTxt[] = "saved_model.pbtxt";

@@ -5,7 +5,7 @@
 namespace tensorflow {
 
 inline constexpr char kDefaultServingSignatureDefKey[] = "serving_default";
-// Classification: its inputs and outputs, and the name of its method.
+// Classification: its inputs, its outputs, and its method name.
 inline constexpr char kClassifyInputs[] = "inputs";
 inline constexpr char kClassifyMethodName[] = "tensorflow/serving/classify";
 inline constexpr char kClassifyOutputClasses[] = "classes";

@@ -1,4 +1,4 @@
-// Coordinator: stops and joins threads that work together.
+// Coordinator: stops and joins cooperating threads.
 //
 //   Coordinator coordinator;
 //   TF_CHECK_OK(coordinator.RegisterRunner(std::move(runner)));  // is running
@@ -6,7 +6,7 @@
 //   TF_CHECK_OK(coordinator.RequestStop());
 //   TF_CHECK_OK(coordinator.Join());  // the first error of a runner
 //
-// Thread-safe. Inline, because Status is a class of its own in programs of TensorFlow 1.x.
+// Thread-safe. Inline, because Status is a different class in TensorFlow 1.x programs.
 #ifndef GRADFLOW_COMPAT_CC_TRAINING_COORDINATOR_H_
 #define GRADFLOW_COMPAT_CC_TRAINING_COORDINATOR_H_
 
@@ -39,28 +39,28 @@ class RunnerInterface {
 class Coordinator {
  public:
   Coordinator() : Coordinator(std::vector<error::Code>()) {}
-  // Errors with these codes end a runner, and are no errors of Join.
+  // Errors with these codes end a runner, but Join does not report them.
   explicit Coordinator(const std::vector<error::Code>& clean_stop_errors);
   // Stops and joins.
   ~Coordinator();
   Coordinator(const Coordinator&) = delete;
   Coordinator& operator=(const Coordinator&) = delete;
 
-  // Adds a runner that is running.
+  // Adds a running runner.
   Status RegisterRunner(std::unique_ptr<RunnerInterface> runner);
   bool AllRunnersStopped();
-  // Returns FAILED_PRECONDITION if it has been called before.
+  // Returns FAILED_PRECONDITION if called before.
   Status RequestStop();
   bool ShouldStop();
-  // Joins all runners. Returns the first error that was reported; FAILED_PRECONDITION before
-  // RequestStop.
+  // Joins all runners. Returns the first error that was reported. Returns FAILED_PRECONDITION
+  // before RequestStop.
   Status Join();
   // Keeps the first error.
   void ReportStatus(const Status& status);
   Status GetStatus();
   // Waits for RequestStop.
   void WaitForStop();
-  // Returns UNIMPLEMENTED: gradflow makes no cost graphs.
+  // Returns UNIMPLEMENTED, because gradflow makes no cost graphs.
   Status ExportCostGraph(CostGraphDef* cost_graph) const;
 
  private:
@@ -81,7 +81,7 @@ inline Coordinator::Coordinator(const std::vector<error::Code>& clean_stop_error
     : clean_stop_errors_(clean_stop_errors.begin(), clean_stop_errors.end()) {}
 
 inline Coordinator::~Coordinator() {
-  // Both fail if the program has called them.
+  // Both fail if the program has already called them.
   absl::Status(RequestStop()).IgnoreError();
   absl::Status(Join()).IgnoreError();
 }
@@ -118,7 +118,7 @@ inline Status Coordinator::Join() {
     return errors::FailedPrecondition("Join() before RequestStop() would wait for ever");
   }
   {
-    // Other threads that ask for the runners wait until these have ended.
+    // Other threads that access the runners wait until the runners have ended.
     const mutex_lock lock(runners_mutex_);
     for (const auto& runner : runners_) ReportStatus(runner->Join());
     runners_.clear();

@@ -1,4 +1,4 @@
-// Device: the CPU, for tests that make their device.
+// Device: the CPU, for tests that create their device.
 #ifndef GRADFLOW_COMPAT_CORE_COMMON_RUNTIME_DEVICE_H_
 #define GRADFLOW_COMPAT_CORE_COMMON_RUNTIME_DEVICE_H_
 
@@ -9,7 +9,7 @@ namespace tensorflow {
 class Device : public DeviceBase {
  public:
   explicit Device(Env* env = nullptr) : DeviceBase(env) {}
-  // Waits for the device, which has nothing to wait for.
+  // Waits for pending work, which a CPU device never has.
   absl::Status Sync() { return absl::OkStatus(); }
   const char* device_type() const { return DEVICE_CPU; }
 };

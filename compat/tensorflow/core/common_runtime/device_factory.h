@@ -1,4 +1,4 @@
-// DeviceFactory: makes the device of a test.
+// DeviceFactory: creates the device of a test.
 #ifndef GRADFLOW_COMPAT_CORE_COMMON_RUNTIME_DEVICE_FACTORY_H_
 #define GRADFLOW_COMPAT_CORE_COMMON_RUNTIME_DEVICE_FACTORY_H_
 

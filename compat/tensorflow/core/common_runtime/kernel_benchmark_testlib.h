@@ -1,4 +1,4 @@
-// test::Benchmark: runs a graph as a benchmark of Google Benchmark.
+// test::Benchmark: runs a graph as a Google Benchmark benchmark.
 #ifndef GRADFLOW_COMPAT_CORE_COMMON_RUNTIME_KERNEL_BENCHMARK_TESTLIB_H_
 #define GRADFLOW_COMPAT_CORE_COMMON_RUNTIME_KERNEL_BENCHMARK_TESTLIB_H_
 
@@ -18,7 +18,7 @@ namespace test {
 
 class Benchmark {
  public:
-  // Takes the graph. `init` is run once before. The device is the CPU, whichever is asked for.
+  // Takes ownership of the graphs. `init` runs once, first. Always uses the CPU.
   Benchmark(const std::string& device, Graph* g, const SessionOptions* options = nullptr,
             Graph* init = nullptr, void* rendezvous = nullptr, const char* executor_type = "",
             bool old_benchmark_api = false)
@@ -29,7 +29,7 @@ class Benchmark {
   Benchmark(const std::string& device, Graph* g, bool old_benchmark_api)
       : Benchmark(device, g, nullptr, nullptr, nullptr, "", old_benchmark_api) {}
 
-  // Runs all nodes of the graph, once in each iteration.
+  // Runs all nodes of the graph once per iteration.
 #ifdef GRADFLOW_TENSORFLOW_V1
   void Run(int iterations) {
     testing::StopTiming();
@@ -51,7 +51,7 @@ class Benchmark {
 #endif
 
  private:
-  // Makes a session with the graphs, and runs the first.
+  // Creates a session with the graphs. Runs `init` if there is one.
   std::unique_ptr<gradflow::Session> MakeSession() const {
     auto made = gradflow::Session::Make(options_);
     TF_CHECK_OK(made.status());

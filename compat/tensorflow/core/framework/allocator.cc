@@ -10,7 +10,7 @@ namespace {
 
 std::atomic<bool> stats_enabled{false};
 
-// The system's allocator, which does not know the sizes of blocks: each block has a header.
+// The system's allocator does not know the sizes of blocks, so each block has a header.
 class CpuAllocator final : public Allocator {
  public:
   std::string Name() override { return "cpu"; }
@@ -18,7 +18,7 @@ class CpuAllocator final : public Allocator {
   using Allocator::AllocateRaw;
   void* AllocateRaw(size_t alignment, size_t num_bytes) override {
     const size_t before = std::max(alignment, kAllocatorAlignment);
-    // Room to move the block to a multiple of `alignment`.
+    // Leaves room to move the block to a multiple of `alignment`.
     const size_t room = before - kAllocatorAlignment;
     if (num_bytes > std::numeric_limits<size_t>::max() - before - room) return nullptr;
     const size_t size = before + room + num_bytes;
@@ -38,7 +38,7 @@ class CpuAllocator final : public Allocator {
     Uncount(header.requested);
   }
 
-  // Tensors know their sizes.
+  // Tensors know their sizes, so their blocks need no header.
   void* Allocate(size_t bytes) override {
     void* const block = gradflow::SystemAllocator()->Allocate(bytes);
     if (block != nullptr) Count(bytes);

@@ -1,5 +1,5 @@
-// Allocator: the source of the memory of tensors, which programs may derive from. The attributes of
-// allocations.
+// Allocator: the source of tensor memory. Programs may derive from it. Also defines the attributes
+// of allocations.
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_ALLOCATOR_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_ALLOCATOR_H_
 
@@ -14,7 +14,7 @@
 
 namespace tensorflow {
 
-// Where memory shall be. No effect: all memory is that of the CPU.
+// The desired place of memory. No effect: all memory is CPU memory.
 struct AllocatorAttributes {
   void set_on_host(bool on) { Set(0, on); }
   bool on_host() const { return Get(0); }
@@ -26,7 +26,7 @@ struct AllocatorAttributes {
     value |= other.value;
     if (scope_id == 0) scope_id = other.scope_id;
   }
-  // Returns true if `other` has all the attributes of this.
+  // Returns true if `other` has all attributes of this object.
   bool IsEqualOrLessRestrictiveThan(const AllocatorAttributes& other) const {
     return (value | other.value) == other.value;
   }
@@ -57,7 +57,7 @@ struct AllocatorStats {
 
 enum class AllocatorMemoryType { kUnknown = 0, kDevice = 1, kHostPageable = 2, kHostPinned = 3 };
 
-// Tensor(Allocator*, ...) takes memory from it. Sessions have allocators of their own.
+// Tensor(Allocator*, ...) allocates from it. Sessions have separate allocators.
 class Allocator : public gradflow::Allocator {
  public:
   static constexpr size_t kAllocatorAlignment = gradflow::Allocator::kAlignment;
@@ -73,7 +73,7 @@ class Allocator : public gradflow::Allocator {
   virtual void DeallocateRaw(void* ptr, size_t /*alignment*/, size_t /*num_bytes*/) {
     DeallocateRaw(ptr);
   }
-  // Functions of allocators that keep account.
+  // For allocators that track their allocations.
   virtual bool TracksAllocationSizes() const { return false; }
   virtual bool AllocatesOpaqueHandle() const { return false; }
   virtual size_t RequestedSize(const void*) const { return 0; }
@@ -114,12 +114,12 @@ class AllocatorWrapper : public Allocator {
   Allocator* const wrapped_;
 };
 
-// The allocator of tensors outside of a session, which takes memory from the system. All nodes of
-// memory have one.
+// The allocator for tensors outside of sessions. It takes memory from the system, and all NUMA
+// nodes share it.
 Allocator* cpu_allocator(int numa_node = -1);
 inline Allocator* cpu_allocator_base() { return cpu_allocator(); }
 
-// Determine whether cpu_allocator()->GetStats() returns what went through cpu_allocator() itself.
+// Determine whether cpu_allocator()->GetStats() counts the memory that cpu_allocator() allocates.
 void EnableCPUAllocatorStats();
 void DisableCPUAllocatorStats();
 bool CPUAllocatorStatsEnabled();

@@ -23,7 +23,7 @@ uint64 ShapeHash(const TensorShapeProto& shape) {
   return hash;
 }
 
-// Hashes strings, of which the last one stands for all that follow.
+// Hashes strings. Trailing copies of the last string do not change the hash.
 template <typename Strings>
 uint64 StringsHash(const Strings& strings) {
   auto size = strings.size();
@@ -33,12 +33,12 @@ uint64 StringsHash(const Strings& strings) {
   return hash;
 }
 
-// Hashes the elements, whatever their encoding, of a tensor of up to 32 MB, or of strings. Of a
-// larger one, the type and the shape.
+// Hashes the elements of a tensor of up to 32 MiB, or of a string tensor, independently of their
+// encoding. For a larger tensor, only hashes the type and the shape.
 uint64 TensorHash(const TensorProto& proto) {
   constexpr int64 kMaxBytes = 32 << 20;
   uint64 hash = Combine(Hash(static_cast<int>(proto.dtype())), ShapeHash(proto.tensor_shape()));
-  // Strings in a list may stand for any number of elements, those in tensor_content are all there.
+  // A list of strings may be shortened; strings in tensor_content are always complete.
   if (proto.dtype() == DT_STRING && proto.tensor_content().empty()) {
     return Combine(hash, StringsHash(proto.string_val()));
   }
@@ -54,15 +54,15 @@ uint64 TensorHash(const TensorProto& proto) {
 
 uint64 FunctionHash(const NameAttrList& function) {
   uint64 attrs = 0;
-  // A sum, as the order of a map means nothing.
+  // Sums, because the order of a map is irrelevant.
   for (const auto& [name, value] : function.attr()) {
     attrs += Combine(Hash(name), AttrValueHash(value));
   }
   return Combine(Hash(function.name()), attrs);
 }
 
-// Calls visit(value) for the value and, if that returns nothing, for each attribute of functions in
-// it, until a call returns true. Returns whether one did. Value is AttrValue or const AttrValue.
+// Calls visit(value). If it returns nullopt, visits each attribute of functions in the value, until
+// a call returns true. Returns true if a call returned true. Value is AttrValue or const AttrValue.
 template <typename Value, typename Visit>
 bool AnyValue(Value* value, const Visit& visit) {
   if (const std::optional<bool> done = visit(value)) return *done;
@@ -95,7 +95,6 @@ bool AnyValue(Value* value, const Visit& visit) {
 
 void SetAttrValue(const TensorShapeProto& value, AttrValue* out) { *out->mutable_shape() = value; }
 void SetAttrValue(const TensorProto& value, AttrValue* out) { *out->mutable_tensor() = value; }
-void SetAttrValue(const NameAttrList& value, AttrValue* out) { *out->mutable_func() = value; }
 
 void SetAttrValue(gtl::ArraySlice<const char*> value, AttrValue* out) {
   gradflow::SetAttrValue(std::vector<absl::string_view>(value.begin(), value.end()), out);
@@ -113,10 +112,6 @@ void SetAttrValue(gtl::ArraySlice<TensorShapeProto> value, AttrValue* out) {
 void SetAttrValue(gtl::ArraySlice<TensorProto> value, AttrValue* out) {
   out->mutable_list()->Clear();
   for (const TensorProto& item : value) *out->mutable_list()->add_tensor() = item;
-}
-void SetAttrValue(gtl::ArraySlice<NameAttrList> value, AttrValue* out) {
-  out->mutable_list()->Clear();
-  for (const NameAttrList& item : value) *out->mutable_list()->add_func() = item;
 }
 void SetAttrValue(std::initializer_list<bool> value, AttrValue* out) {
   gradflow::SetAttrValue(gtl::ArraySlice<bool>(value.begin(), value.size()), out);
@@ -180,9 +175,9 @@ bool HasPlaceHolder(const AttrValue& val) {
 bool SubstitutePlaceholders(const SubstituteFunc& substitute, AttrValue* value) {
   return !AnyValue(value, [&](AttrValue* v) -> std::optional<bool> {
     if (v->value_case() != AttrValue::kPlaceholder) return std::nullopt;
-    // A copy, as `substitute` overwrites the value.
+    // Copied, because `substitute` overwrites the value.
     const std::string placeholder = v->placeholder();
-    // Placeholders in the value that takes its place stay.
+    // Does not visit placeholders in the substituted value.
     return !substitute(placeholder, v);
   });
 }

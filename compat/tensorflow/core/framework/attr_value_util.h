@@ -1,4 +1,4 @@
-// Functions of attribute values.
+// Functions for attribute values.
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_ATTR_VALUE_UTIL_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_ATTR_VALUE_UTIL_H_
 
@@ -29,16 +29,14 @@ using gradflow::ParseAttrValue;
 using gradflow::SetAttrValue;
 using gradflow::SummarizeAttrValue;
 
-// Values of types that gradflow's function does not take.
+// Value types that gradflow's function does not accept.
 void SetAttrValue(const TensorShapeProto& value, AttrValue* out);
 void SetAttrValue(const TensorProto& value, AttrValue* out);
-void SetAttrValue(const NameAttrList& value, AttrValue* out);
 void SetAttrValue(gtl::ArraySlice<const char*> value, AttrValue* out);
 void SetAttrValue(gtl::ArraySlice<double> value, AttrValue* out);
 void SetAttrValue(gtl::ArraySlice<TensorShape> value, AttrValue* out);
 void SetAttrValue(gtl::ArraySlice<TensorShapeProto> value, AttrValue* out);
 void SetAttrValue(gtl::ArraySlice<TensorProto> value, AttrValue* out);
-void SetAttrValue(gtl::ArraySlice<NameAttrList> value, AttrValue* out);
 void SetAttrValue(std::initializer_list<bool> value, AttrValue* out);
 // Moves the strings.
 void MoveAttrValue(std::vector<std::string>&& value, AttrValue* out);
@@ -47,27 +45,27 @@ inline bool AreAttrValuesEqual(const AttrValue& a, const AttrValue& b,
                                bool /*allow_false_negatives*/) {
   return gradflow::AreAttrValuesEqual(a, b);
 }
-// Return a hash, which is the same for values that are equal.
+// Return a hash. Equal values have equal hashes.
 uint64 AttrValueHash(const AttrValue& a);
 uint64 FastAttrValueHash(const AttrValue& a);
 
-// Returns whether the value, or an attribute of a function in it, is a placeholder.
+// Returns true if the value, or a function attribute in it, is a placeholder.
 bool HasPlaceHolder(const AttrValue& val);
-// Overwrites the value that a placeholder stands for. Returns false if it does not know it.
+// Overwrites a placeholder with its value. Returns false if the placeholder is unknown.
 using SubstituteFunc = std::function<bool(const std::string& placeholder, AttrValue* value)>;
-// Replaces all placeholders. Returns false if `substitute` does not know one.
+// Replaces all placeholders. Returns false if `substitute` does not know a placeholder.
 bool SubstitutePlaceholders(const SubstituteFunc& substitute, AttrValue* value);
 
 namespace attr_value_util_internal {
 
-// Returns the bytes of the elements, or -1 if the shape is not valid or not fully defined.
+// Returns the size of the elements in bytes, or -1 if the shape is invalid or not fully defined.
 int64 TensorByteSize(const TensorProto& t);
 
 }  // namespace attr_value_util_internal
 
 namespace compat_internal {
 
-// Read an attribute, which may be null, as GetNodeAttr does.
+// Read an attribute like GetNodeAttr. `attr` may be null.
 absl::Status GetMessageAttr(const AttrValue* attr, absl::string_view name, NameAttrList* value);
 absl::Status GetMessageAttr(const AttrValue* attr, absl::string_view name, TensorShapeProto* value);
 absl::Status GetMessageAttr(const AttrValue* attr, absl::string_view name, TensorProto* value);

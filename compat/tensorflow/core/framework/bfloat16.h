@@ -8,8 +8,8 @@
 
 namespace tensorflow {
 
-// Convert arrays of `size` elements. To bfloat16, rounding to nearest, ties to even, in both
-// functions: gradflow never truncates.
+// Convert arrays of `size` elements. Both conversions to bfloat16 round to nearest, ties to even:
+// gradflow never truncates.
 inline void FloatToBFloat16(const float* src, bfloat16* dst, int64 size) {
   for (int64 i = 0; i < size; ++i) dst[i] = static_cast<bfloat16>(src[i]);
 }

@@ -1,6 +1,5 @@
-// CancellationManager: calls functions when something is cancelled. Serves a program's own work:
-// runs of a session are cancelled with a gradflow::CancellationToken
-// (gradflow/runtime/session/session.h).
+// CancellationManager: calls functions on cancellation. It serves a program's own work. Runs of a
+// session are cancelled with a gradflow::CancellationToken (gradflow/runtime/session/session.h).
 //
 // Thread safety: all methods may be called from any thread.
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_CANCELLATION_H_
@@ -25,19 +24,19 @@ class CancellationManager {
   CancellationManager() = default;
   CancellationManager(const CancellationManager&) = delete;
   CancellationManager& operator=(const CancellationManager&) = delete;
-  // Cancels, and waits for a StartCancel() on another thread. REQUIRES: not called by a callback
+  // Cancels, and waits for a StartCancel() on another thread. REQUIRES: not called from a callback
   ~CancellationManager();
 
-  // Calls the registered functions, on this thread. Returns at once if it has been called before.
+  // Calls the registered functions on this thread. Returns immediately if called before.
   void StartCancel();
   bool IsCancelled() const;
   bool IsCancelling() const;
   CancellationToken get_cancellation_token() { return next_token_++; }
-  // Returns false, and does not register, if it is cancelled already.
+  // Returns false without registering if already cancelled.
   bool RegisterCallback(CancellationToken token, CancelCallback callback);
-  // Returns true if the function will not be called. Otherwise it has been called when
-  // DeregisterCallback returns, and may be running when TryDeregisterCallback does. REQUIRES: not
-  // called by a callback
+  // Return true if the function will not be called. Otherwise, the function has already returned
+  // when DeregisterCallback returns, and may still be running when TryDeregisterCallback returns.
+  // REQUIRES: not called from a callback
   bool DeregisterCallback(CancellationToken token);
   bool TryDeregisterCallback(CancellationToken token);
 

@@ -69,12 +69,12 @@ absl::Status BroadcastBinaryOpOutputShapeFnHelper(InferenceContext* c, ShapeHand
     const DimensionHandle y = has_y ? c->Dim(shape_y, -i) : c->MakeDim(1);
     DimensionHandle& dim = dims[rank - i];
     if (c->Value(x) == 1) {
-      // A missing dimension is no dimension of an input.
+      // If one input lacks this dimension, the other input gives the size.
       dim = has_y ? y : x;
     } else if (c->Value(y) == 1) {
       dim = x;
     } else if (c->ValueKnown(x) != c->ValueKnown(y)) {
-      // One that is unknown is 1 or the same; the kernel checks it.
+      // An unknown size is either 1 or the same; the kernel checks it.
       dim = c->ValueKnown(x) ? x : y;
     } else if (!c->ValueKnown(x)) {
       dim = x.SameHandle(y) ? x : c->UnknownDim();
@@ -116,7 +116,8 @@ absl::Status MatMulShape(InferenceContext* c) {
 
 namespace {
 
-// The shape of a product of matrices in the last two dimensions, with attributes `adj_x`, `adj_y`.
+// Infers the shape of a matrix product over the last two dimensions, with attributes `adj_x` and
+// `adj_y`.
 absl::Status BatchMatMul(InferenceContext* c, bool broadcast) {
   ShapeHandle a, b, batch_a, batch_b, batch, out;
   TF_RETURN_IF_ERROR(c->WithRankAtLeast(c->input(0), 2, &a));
@@ -139,8 +140,8 @@ absl::Status BatchMatMul(InferenceContext* c, bool broadcast) {
   return absl::OkStatus();
 }
 
-// Finds the dimension of the channels and the least rank of a tensor in the format of attribute
-// data_format. Without one, the channels are last.
+// Finds the channel dimension and the minimum rank of a tensor in the format of attribute
+// data_format. Without the attribute, channels are last.
 void ChannelDim(InferenceContext* c, int* channel, int* min_rank) {
   std::string format;
   const bool first = c->GetAttr("data_format", &format).ok() && format == "NCHW";
@@ -148,14 +149,14 @@ void ChannelDim(InferenceContext* c, int* channel, int* min_rank) {
   *min_rank = first ? 3 : 2;
 }
 
-// The shape of inputs [begin, end) concatenated along the axis in input `axis_input`.
+// Infers the shape of inputs [begin, end) concatenated along the axis in input `axis_input`.
 absl::Status Concat(InferenceContext* c, int begin, int end, int axis_input) {
   ShapeHandle axis_shape;
   TF_RETURN_IF_ERROR(c->WithRank(c->input(axis_input), 0, &axis_shape));
   ShapeHandle out = c->input(begin);
   const Tensor* const axis = c->input_tensor(axis_input);
   if (axis == nullptr) {
-    // All have the same rank.
+    // All inputs must have the same rank.
     for (int i = begin; i < end; ++i) {
       if (!c->RankKnown(c->input(i))) continue;
       TF_RETURN_IF_ERROR(c->WithRankAtLeast(c->input(i), 1, &out));
@@ -225,7 +226,7 @@ absl::Status BiasAddGradShape(InferenceContext* c) {
 absl::Status ReductionShape(InferenceContext* c) {
   const ShapeHandle in = c->input(0);
   ShapeHandle axes_shape;
-  // The axes of a graph of version 21 and earlier may have any rank.
+  // In graphs of version 20 and earlier, the axes may have any rank.
   if (c->graph_def_version() == 0 || c->graph_def_version() >= 21) {
     TF_RETURN_IF_ERROR(c->WithRankAtMost(c->input(1), 1, &axes_shape));
   }

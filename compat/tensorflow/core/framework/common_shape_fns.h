@@ -7,7 +7,7 @@
 namespace tensorflow {
 namespace shape_inference {
 
-// Give output 0 the shape of input 0, which must have the given rank, or at least that rank.
+// Give output 0 the shape of input 0. Its rank must be equal to `rank`, or at least `rank`.
 absl::Status UnchangedShape(InferenceContext* c);
 absl::Status UnchangedShapeWithRank(InferenceContext* c, int32 rank);
 absl::Status UnchangedShapeWithRankAtLeast(InferenceContext* c, int32 rank);
@@ -25,35 +25,37 @@ absl::Status BroadcastBinaryOpOutputShapeFn(InferenceContext* c, int output_inde
 inline absl::Status BroadcastBinaryOpShapeFn(InferenceContext* c) {
   return BroadcastBinaryOpOutputShapeFn(c, 0);
 }
-// Stores the broadcast shape. Shapes that cannot be broadcast are an error, or make it unknown.
+// Stores the broadcast shape. Incompatible shapes are an error, or make the result unknown.
 absl::Status BroadcastBinaryOpOutputShapeFnHelper(InferenceContext* c, ShapeHandle shape_x,
                                                   ShapeHandle shape_y,
                                                   bool incompatible_shape_error, ShapeHandle* out);
-// Give output 0 the shape of the product of inputs 0 and 1, by attributes transpose_a and
-// transpose_b, or adj_x and adj_y. BatchMatMulV2Shape broadcasts the batch.
+// Give output 0 the shape of the product of inputs 0 and 1, according to attributes transpose_a and
+// transpose_b, or adj_x and adj_y. BatchMatMulV2Shape broadcasts the batch dimensions.
 absl::Status MatMulShape(InferenceContext* c);
 absl::Status BatchMatMulShape(InferenceContext* c);
 absl::Status BatchMatMulV2Shape(InferenceContext* c);
-// Give output 0 the shape of BiasAdd and of its gradient for the bias, by attribute data_format.
+// Give output 0 the shape of BiasAdd or of its bias gradient, according to attribute data_format.
 absl::Status BiasAddShape(InferenceContext* c);
 absl::Status BiasAddGradShape(InferenceContext* c);
-// Gives output 0 the shape of input 0 reduced over the axes in input 1, by attribute keep_dims.
+// Gives output 0 the shape of input 0 reduced over the axes in input 1, according to attribute
+// keep_dims.
 absl::Status ReductionShape(InferenceContext* c);
-// Give output 0 the shape of inputs that are concatenated. The axis is input 0; the last input.
+// Give output 0 the shape of the concatenated inputs. The axis is input 0 or the last input,
+// respectively.
 absl::Status ConcatShape(InferenceContext* c, int num_inputs_to_concat);
 absl::Status ConcatV2Shape(InferenceContext* c);
 // Give outputs the shape in attribute `shape`, the shapes in attribute `shapes`, or the shape that
-// input 0 has as its value.
+// is the value of input 0.
 absl::Status ExplicitShape(InferenceContext* c);
 absl::Status ExplicitShapes(InferenceContext* c);
 absl::Status RandomShape(InferenceContext* c);
 // Gives output 0 the shape of input 0 split over the devices of a group along the axis in input 2.
 absl::Status ReduceScatterShape(InferenceContext* c);
-// Returns INVALID_ARGUMENT unless the shapes are those of the parts of one sparse tensor.
+// Returns INVALID_ARGUMENT unless the shapes match the parts of one sparse tensor.
 absl::Status ValidateSparseTensor(InferenceContext* c, ShapeHandle indices_shape,
                                   ShapeHandle values_shape, ShapeHandle shape_shape);
 
-// The shape functions of the ops of these names: Conv2DShape is that of Conv2D.
+// The shape functions of the ops with these names: Conv2DShape is for Conv2D.
 absl::Status AvgPoolShape(InferenceContext* c);
 absl::Status Conv2DShape(InferenceContext* c);
 absl::Status Conv3DShape(InferenceContext* c);

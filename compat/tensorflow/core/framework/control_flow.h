@@ -1,4 +1,4 @@
-// FrameAndIter: the loop and the iteration that a kernel runs in.
+// FrameAndIter: the loop frame and the iteration of a running kernel.
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_CONTROL_FLOW_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_CONTROL_FLOW_H_
 

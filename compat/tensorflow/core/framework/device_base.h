@@ -1,4 +1,4 @@
-// DeviceBase: the device that runs a kernel, which is the CPU. Provides access to its threads.
+// DeviceBase: the device that runs a kernel, which is always the CPU. Gives access to its threads.
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_DEVICE_BASE_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_DEVICE_BASE_H_
 
@@ -19,12 +19,12 @@ namespace tensorflow {
 
 class Env;
 
-// absl::Status, which both kinds of program convert to.
+// Takes absl::Status, which converts to the Status of either kind of program.
 using StatusCallback = std::function<void(const absl::Status&)>;
 
 class Device;
 
-// A stream of another device. The CPU has none: a program's own are never called.
+// A stream of another device. The CPU has no streams: gradflow never calls a program's streams.
 class DeviceContext : public core::RefCounted {
  public:
   virtual void CopyTensorInSameDevice(const Tensor*, Device*, Tensor*, StatusCallback done) const {
@@ -40,7 +40,7 @@ class DeviceBase {
   };
 
   explicit DeviceBase(Env* env) : DeviceBase(nullptr, env) {}
-  // The device of a run, which must outlive it.
+  // The device of a run. The run must outlive the device.
   explicit DeviceBase(const gradflow::RunContext& run) : DeviceBase(&run, Env::Default()) {}
   DeviceBase(const DeviceBase&) = delete;
   DeviceBase& operator=(const DeviceBase&) = delete;
@@ -48,7 +48,7 @@ class DeviceBase {
 
   Env* env() const { return env_; }
   virtual Allocator* GetAllocator(AllocatorAttributes) { return cpu_allocator(); }
-  // gradflow has no scoped allocators, and never calls this.
+  // gradflow has no scoped allocators, and never calls this function.
   virtual Allocator* GetScopedAllocator(AllocatorAttributes, int64_t /*step_id*/) {
     return nullptr;
   }

@@ -1,4 +1,4 @@
-// The device on which kernels evaluate Eigen's expressions. Internal: programs call
+// The device for Eigen expressions in kernels. Internal: programs call
 // OpKernelContext::eigen_device<Eigen::ThreadPoolDevice>().
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_EIGEN_DEVICE_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_EIGEN_DEVICE_H_
@@ -17,7 +17,7 @@
 namespace tensorflow {
 namespace compat_internal {
 
-// Runs work on the thread that schedules it.
+// Runs work on the calling thread.
 class CallingThread final : public Eigen::ThreadPoolInterface {
  public:
   void Schedule(std::function<void()> work) override { work(); }
@@ -25,15 +25,15 @@ class CallingThread final : public Eigen::ThreadPoolInterface {
   int CurrentThreadId() const override { return 0; }
 };
 
-// A device of the calling thread. Eigen's threads would wait for one another inside the session's,
-// and its sums would depend on their number.
+// A device of the calling thread. With Eigen's thread pool, threads would wait for each other
+// inside the session's threads, and sums would depend on their number.
 inline const Eigen::ThreadPoolDevice& CpuDevice() {
   static CallingThread thread;
   static const Eigen::ThreadPoolDevice device(&thread, 1);
   return device;
 }
 
-// Returns the device of the given type. Ends the program if it is not the CPU's.
+// Returns the device of the given type. Ends the program if it is not the CPU device.
 template <typename Device>
 const Device& EigenDevice() {
   if constexpr (std::is_same_v<Device, Eigen::ThreadPoolDevice>) {

@@ -1,4 +1,4 @@
-// FakeInput: placeholder for inputs of a node, in tests that make a NodeDef without a graph.
+// FakeInput: a placeholder for inputs of a node, in tests that create a NodeDef without a graph.
 //
 //   NodeDefBuilder("op", "AddN").Input(FakeInput(2, DT_FLOAT)).Finalize(&node_def)
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_FAKE_INPUT_H_
@@ -11,8 +11,8 @@
 
 namespace tensorflow {
 
-// The number and types of the inputs of an argument, unless determined by attributes. One type is
-// that of all.
+// The number and types of the inputs of an argument, unless attributes determine them. A single
+// type applies to all inputs.
 struct FakeInputs {
   std::optional<int> count;
   std::optional<DataTypeVector> types;

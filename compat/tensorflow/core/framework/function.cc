@@ -23,7 +23,8 @@ OpDef Signature(const std::string& name, gtl::ArraySlice<std::string> inputs,
     TF_CHECK_OK(builder.Finalize(&data));
     return data.op_def;
   };
-  // One by one: unlike those of an op, an argument and a result may have the same name.
+  // Parses each argument separately: unlike in an op, an argument and a result may have the same
+  // name.
   OpDef signature = parse(nullptr, nullptr);
   for (const std::string& spec : inputs) {
     *signature.add_input_arg() = parse(&spec, nullptr).input_arg(0);
@@ -112,7 +113,7 @@ FunctionDef FunctionDefHelper::Define(const std::string& function_name,
                                       gtl::ArraySlice<Node> node_def) {
   FunctionDef function;
   *function.mutable_signature() = Signature(function_name, arg_def, ret_def, attr_def);
-  // The full names of values by their short ones.
+  // The full names of values, by their short names.
   std::map<std::string, std::string> values;
   for (const OpDef::ArgDef& arg : function.signature().input_arg()) {
     values[arg.name()] = arg.name();
@@ -128,7 +129,7 @@ FunctionDef FunctionDefHelper::Define(const std::string& function_name,
     }
     const OpDef* op_def = nullptr;
     TF_CHECK_OK(OpRegistry::Global()->LookUpOpDef(node.op, &op_def));
-    // Attributes of the function stand for one type each, and for lists of one tensor.
+    // An attribute of the function is a single type, and a list has a single tensor.
     OpDef lengths = *op_def;
     lengths.clear_input_arg();
     NameRangeMap outputs;

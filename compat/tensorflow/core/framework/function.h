@@ -1,5 +1,5 @@
-// FunctionDefHelper: builds functions from lists of nodes. InstantiateFunction: the nodes of a
-// function for values of its attributes. FunctionLibraryDefinition is in function_library.h.
+// FunctionDefHelper: builds functions from lists of nodes. InstantiateFunction: returns the nodes
+// of a function for given attribute values. FunctionLibraryDefinition is in function_library.h.
 //
 //   FunctionDefHelper::Define("Twice", {"x: T"}, {"y: T"}, {"T: {float, double}"},
 //                             {{{"y"}, "AddV2", {"x", "x"}, {{"T", "$T"}}}});
@@ -33,8 +33,8 @@ namespace tensorflow {
 
 class FunctionDefHelper {
  public:
-  // The value of an attribute. A string that begins with '$' is a placeholder: an attribute of the
-  // function.
+  // The value of an attribute. A string that begins with '$' is a placeholder for an attribute of
+  // the function.
   struct AttrValueWrapper {
     AttrValue proto;
 
@@ -51,13 +51,13 @@ class FunctionDefHelper {
     void InitFromString(absl::string_view val);
   };
 
-  // A function and its attributes, as the value of an attribute.
+  // A function and its attributes, used as an attribute value.
   static AttrValueWrapper FunctionRef(
       const std::string& name,
       gtl::ArraySlice<std::pair<std::string, AttrValueWrapper>> attrs = {});
 
   struct Node {
-    // The name of the node, followed by others, which Define uses for its further outputs.
+    // The name of the node. Define uses further names for the node's further outputs.
     std::vector<std::string> ret = {};
     std::string op = {};
     std::vector<std::string> arg = {};
@@ -74,19 +74,19 @@ class FunctionDefHelper {
     NodeDef ToNodeDef() const;
   };
 
-  // Make a function. Inputs of nodes, and values of `ret_def`, are "argument" or
+  // Creates a function. Inputs of nodes, and values of `ret_def`, are "argument" or
   // "node:output:index". Errors in the definitions end the program.
   static FunctionDef Create(
       const std::string& function_name, gtl::ArraySlice<std::string> in_def,
       gtl::ArraySlice<std::string> out_def, gtl::ArraySlice<std::string> attr_def,
       gtl::ArraySlice<Node> node_def, gtl::ArraySlice<std::pair<std::string, std::string>> ret_def,
       gtl::ArraySlice<std::pair<std::string, std::string>> control_ret_def = {});
-  // As above. Inputs of nodes are arguments and names in Node::ret; the results have such names.
-  // The ops of the nodes must be registered.
+  // Like Create(), but inputs of nodes are arguments and names in Node::ret, and results have such
+  // names. The ops of the nodes must be registered.
   static FunctionDef Define(const std::string& function_name, gtl::ArraySlice<std::string> arg_def,
                             gtl::ArraySlice<std::string> ret_def,
                             gtl::ArraySlice<std::string> attr_def, gtl::ArraySlice<Node> node_def);
-  // A function whose name does not matter.
+  // Defines a function whose name does not matter.
   static FunctionDef Define(gtl::ArraySlice<std::string> arg_def,
                             gtl::ArraySlice<std::string> ret_def,
                             gtl::ArraySlice<std::string> attr_def, gtl::ArraySlice<Node> node_def) {
@@ -107,7 +107,7 @@ class FunctionDefHelper {
   static Node Const(const std::string& name, const Tensor& value);
 };
 
-// Looks the signature of an op or a function up.
+// Looks up the signature of an op or a function.
 using GetFunctionSignature = std::function<absl::Status(const std::string&, const OpDef**)>;
 
 struct InstantiationResult {
@@ -116,24 +116,24 @@ struct InstantiationResult {
   // The arguments ("_Arg"), the nodes of the function, and the results ("_Retval").
   std::vector<NodeDef> nodes;
 };
-// Stores the nodes of the function, in which `attrs` replace placeholders, with inputs as in a
-// graph. Returns an error if an attribute, a node, an argument or an op does not exist, or if types
+// Stores the nodes of the function with inputs in the form of a graph. `attrs` replace
+// placeholders. Returns an error if an attribute, node, argument or op does not exist, or if types
 // disagree; *result is then incomplete.
 absl::Status InstantiateFunction(const FunctionDef& fdef, AttrSlice attrs,
                                  const GetFunctionSignature& get_function,
                                  InstantiationResult* result);
 
-// Return a function, or the nodes of an instance of one, as text with a line for each node.
+// Return a function, or the nodes of its instance, as text with one line per node.
 std::string DebugString(const FunctionDef& func_def);
 std::string DebugString(const GraphDef& instantiated_func_def);
 std::string DebugString(gtl::ArraySlice<NodeDef> instantiated_func_nodes);
-// Returns the functions of the graph and its nodes.
+// Returns the functions and nodes of the graph as text.
 std::string DebugStringWhole(const GraphDef& gdef);
 
-// Returns true if signature, nodes, results and attributes are the same. The order of attributes
-// does not matter.
+// Returns true if the signatures, nodes, results and attributes are equal. Ignores the order of
+// attributes.
 bool FunctionDefsEqual(const FunctionDef& f1, const FunctionDef& f2);
-// Returns a hash, which is the same for functions that are equal.
+// Returns a hash. Equal functions have equal hashes.
 uint64 FunctionDefHash(const FunctionDef& fdef);
 
 // The arguments and results of a call.
@@ -146,12 +146,12 @@ class CallFrameInterface {
   virtual absl::Status SetRetval(int index, const Tensor& val) = 0;
   // Returns true if ConsumeArg can move the argument out of the frame.
   virtual bool CanConsumeArg(int index) const;
-  // REQUIRES: CanConsumeArg(index). By default, logs an error and leaves *val as it is.
+  // REQUIRES: CanConsumeArg(index). By default, logs an error and does not change *val.
   virtual void ConsumeArg(int index, Tensor* val);
 };
 
-// Checks numbers and types. Returns INVALID_ARGUMENT if they are wrong, INTERNAL if a result is
-// missing or is set twice.
+// Checks numbers and types. Returns INVALID_ARGUMENT if they are wrong, and INTERNAL if a result is
+// missing or set twice.
 class FunctionCallFrame : public CallFrameInterface {
  public:
   FunctionCallFrame(DataTypeSlice arg_types, DataTypeSlice ret_types)
@@ -163,7 +163,8 @@ class FunctionCallFrame : public CallFrameInterface {
 
   absl::Status SetArgs(gtl::ArraySlice<Tensor> args);
   absl::Status GetRetvals(std::vector<Tensor>* rets) const;
-  // Moves the results. Without a value, a result is an error, or a tensor that is not initialised.
+  // Moves the results. A missing result is an error or, if allow_dead_tensors, an uninitialised
+  // tensor.
   absl::Status ConsumeRetvals(std::vector<Tensor>* rets, bool allow_dead_tensors);
 
   size_t num_args() const override { return arg_types_.size(); }
@@ -178,7 +179,7 @@ class FunctionCallFrame : public CallFrameInterface {
   std::vector<std::optional<Tensor>> results_;
 };
 
-// gradflow has no runtime of functions: these are the options that Canonicalize takes.
+// gradflow has no function runtime. This class only defines the options for Canonicalize.
 class FunctionLibraryRuntime {
  public:
   struct InstantiateOptions {
@@ -190,12 +191,12 @@ class FunctionLibraryRuntime {
   };
 };
 // Returns a name for the instance of a function: "name[attr=value,...]". Strings are replaced by
-// their Hash64.
+// their Hash64 values.
 std::string Canonicalize(const std::string& funcname, AttrSlice attrs,
                          const FunctionLibraryRuntime::InstantiateOptions& options = {});
 
-// Returns the device of a resource that is an argument of a function. A composite device of the
-// argument is added to the map with the devices of all handles.
+// Returns the device of a resource that is a function argument. If the argument has a composite
+// device, adds it to the map together with the devices of all handles.
 std::string GetFunctionResourceInputDevice(
     const Tensor& input, int arg_index, const FunctionDef& function_def,
     absl::flat_hash_map<std::string, std::vector<std::string>>* composite_devices);

@@ -1,4 +1,4 @@
-// Instances of functions: their nodes, texts, hashes and call frames.
+// Instances of functions: their nodes, text, hashes and call frames.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -21,19 +21,19 @@
 namespace tensorflow {
 namespace {
 
-// Limits of an instance. A node of a few bytes may have a list of many outputs, and a placeholder
-// may stand for a long attribute.
+// Limits for an instance. A node of a few bytes may have a list of many outputs, and a placeholder
+// may expand to a long attribute.
 constexpr int64_t kMaxTensors = 1048576;
 constexpr size_t kMaxBytes = size_t{1} << 28;
 
-// ---- Texts ----
+// ---- Text ----
 
 std::string Text(const AttrValue& value, bool hash_strings = false) {
   switch (value.value_case()) {
     case AttrValue::kType:
       return DataTypeString(value.type());
     case AttrValue::kFunc: {
-      // In the order of their names.
+      // Sorted by name.
       std::map<std::string, std::string> attrs;
       for (const auto& [name, attr] : value.func().attr()) attrs[name] = Text(attr);
       if (attrs.empty()) return value.func().name();
@@ -74,7 +74,7 @@ std::string ArgsText(const protobuf::RepeatedPtrField<OpDef::ArgDef>& args) {
                        [](std::string* out, const OpDef::ArgDef& arg) { out->append(Text(arg)); });
 }
 
-// Returns the type and the number of the device, as "CPU:0".
+// Returns the type and the number of a device, such as "CPU:0".
 std::string ShortDevice(const std::string& device) {
   DeviceNameUtils::ParsedName parsed;
   if (!DeviceNameUtils::ParseFullName(device, &parsed)) return "<FAILED_TO_PARSE>";
@@ -113,7 +113,7 @@ bool IsRet(const NodeDef& node) {
 
 template <typename Nodes>
 std::string InstanceText(const Nodes& nodes) {
-  // Arguments and results by their indices.
+  // Arguments and results by index.
   std::multimap<int, std::string> args, results;
   std::string body;
   for (const NodeDef& node : nodes) {
@@ -124,7 +124,7 @@ std::string InstanceText(const Nodes& nodes) {
     int index = 0;
     DataType dtype = DT_INVALID;
     TryGetNodeAttr(node, "index", &index);
-    // GetNodeAttr rejects the types of references.
+    // GetNodeAttr rejects reference types.
     if (const AttrValue* const type = AttrSlice(node).Find("T")) dtype = type->type();
     const std::string& name = IsArg(node) || node.input_size() == 0 ? node.name() : node.input(0);
     std::string text = absl::StrCat(name, ":", DataTypeString(dtype));
@@ -185,7 +185,7 @@ absl::Status CheckAttrs(const OpDef& signature, AttrSlice attrs) {
   return absl::OkStatus();
 }
 
-// Makes the nodes of an instance.
+// Creates the nodes of an instance.
 class Instance {
  public:
   Instance(const FunctionDef& function, AttrSlice attrs, const GetFunctionSignature& get_function,
@@ -218,12 +218,12 @@ class Instance {
   }
 
  private:
-  // Approximate bytes of a tensor in the tables, and of the node of an argument or a result,
-  // besides their names.
+  // The approximate number of bytes that the tables need for a tensor, and for the node of an
+  // argument or result, without names.
   static constexpr size_t kBytesOfATensor = 256;
   static constexpr size_t kBytesOfANode = 512;
 
-  // One or more tensors: the names of inputs that read them, and their types.
+  // One or more tensors: their types, and the names of inputs that read them.
   struct Tensors {
     std::vector<std::string> inputs;
     DataTypeVector types;
@@ -245,7 +245,7 @@ class Instance {
                                      "' needs more than ", kMaxBytes, " bytes");
   }
 
-  // Names the tensors of an argument or output, together and each.
+  // Names the tensors of an argument or output, both individually and together.
   absl::Status Name(const char* kind, const std::string& name, Tensors tensors) {
     TF_RETURN_IF_ERROR(Charge((tensors.types.size() + 1) * (2 * name.size() + kBytesOfATensor)));
     bool is_new = true;
@@ -260,7 +260,7 @@ class Instance {
                   : absl::Status(errors::InvalidArgument("Duplicated ", kind, " name: ", name));
   }
 
-  // Adds the node of an argument or a result.
+  // Adds the node of an argument or result.
   NodeDef* AddEnd(const char* op, const char* op_on_device, const OpDef::ArgDef& arg, DataType type,
                   std::string name, int index) {
     NodeDef* const node = &result_.nodes.emplace_back();
@@ -307,7 +307,7 @@ class Instance {
     return Name("arg", arg.name(), std::move(tensors));
   }
 
-  // Replaces placeholders, and sets attributes that have defaults.
+  // Replaces placeholders, and sets missing attributes to their defaults.
   absl::Status Bind(NodeDef* node) {
     absl::Status status;
     const auto substitute = [&](const std::string& name, AttrValue* value) {
@@ -359,7 +359,7 @@ class Instance {
     return absl::OkStatus();
   }
 
-  // Replaces the inputs by those of a graph.
+  // Converts the inputs to the form of a graph.
   absl::Status ConnectInputs(NodeDef* node) {
     const OpDef* op = nullptr;
     TF_RETURN_IF_ERROR(get_function_(node->op(), &op));
@@ -390,7 +390,7 @@ class Instance {
                                            " != ", DataTypeString(tensors.types[k]),
                                            ", the type of ", name, "[", k, "]");
           }
-          // Twice: in `inputs` and in the node.
+          // Counted twice, in `inputs` and in the node.
           TF_RETURN_IF_ERROR(Charge(2 * (sizeof(std::string) + tensors.inputs[k].size())));
           inputs.push_back(tensors.inputs[k]);
         }
@@ -448,17 +448,18 @@ class Instance {
   InstantiationResult& result_;
   const bool ints_on_device_;
   size_t bytes_ = 0;
-  // The nodes of the function with their own attributes.
+  // The nodes of the function with unmodified attributes.
   std::vector<NodeDef> bodies_;
-  // By name in the function: "argument", "argument:i", "node:output" and "node:output:i".
+  // The key is the name in the function: "argument", "argument:i", "node:output" or
+  // "node:output:i".
   std::map<std::string, Tensors> tensors_;
-  // The nodes of the instance by the names of arguments and nodes of the function.
+  // The nodes of the instance, by the names of the function's arguments and nodes.
   std::map<std::string, std::string> nodes_;
 };
 
 // ---- Comparisons ----
 
-// Returns the entries that have values, in the order of their names.
+// Returns the entries that have values, sorted by name.
 template <typename Map>
 auto Sorted(const Map& map) {
   std::map<std::string, typename Map::mapped_type> sorted(map.begin(), map.end());
@@ -622,7 +623,7 @@ absl::Status FunctionCallFrame::SetRetval(int index, const Tensor& val) {
 std::string Canonicalize(const std::string& funcname, AttrSlice attrs,
                          const FunctionLibraryRuntime::InstantiateOptions& options) {
   constexpr char kExecutorAttr[] = "_executor";
-  // Values by names, and by numbers for names that have them: number 10 follows number 2.
+  // Values by name and number, so that number 10 follows number 2.
   std::multimap<std::pair<std::string, int>, std::string> entries;
   const auto add = [&](std::string name, int number, std::string value) {
     entries.emplace(std::pair(std::move(name), number), std::move(value));

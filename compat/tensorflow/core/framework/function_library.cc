@@ -15,7 +15,7 @@ namespace {
 
 constexpr char kInterfaceAttr[] = "api_implements";
 
-// Returns the interface that the function implements, or an empty string.
+// Returns the interface that the function implements, or "".
 std::string InterfaceOf(const FunctionDef& function) {
   const auto attr = function.attr().find(kInterfaceAttr);
   return attr == function.attr().end() ? "" : attr->second.s();
@@ -307,7 +307,7 @@ FunctionDefLibrary FunctionLibraryDefinition::ToProto() const {
   FunctionDefLibrary library;
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const auto& record : records_) *library.add_function() = record->fdef();
-  // In the order of their names.
+  // Sorted by name.
   const std::map<std::string, std::string> gradients(gradients_.begin(), gradients_.end());
   for (const auto& [function, gradient] : gradients) {
     GradientDef* const added = library.add_gradient();
@@ -339,7 +339,7 @@ core::RefCountPtr<FunctionRecord> FunctionLibraryDefinition::Callee(const NodeDe
 
 FunctionLibraryDefinition FunctionLibraryDefinition::Reachable(
     std::vector<const NodeDef*> nodes) const {
-  // Keeps the records while other threads change the library: `nodes` holds pointers to theirs.
+  // Keeps the records alive while other threads change the library: `nodes` points to their nodes.
   const FunctionLibraryDefinition snapshot(*this);
   std::map<std::string, std::vector<std::string>> implementations;
   for (const auto& record : snapshot.records_) {
@@ -369,7 +369,7 @@ FunctionLibraryDefinition FunctionLibraryDefinition::Reachable(
     for (const NodeDef& node : function.node_def()) nodes.push_back(&node);
     const std::string gradient = snapshot.FindGradient(function.signature().name());
     if (!gradient.empty()) names.push_back(gradient);
-    // Once for each interface: many functions may implement it.
+    // Visits each interface once, because many functions may implement it.
     if (auto others = implementations.extract(InterfaceOf(function)); !others.empty()) {
       names.insert(names.end(), others.mapped().begin(), others.mapped().end());
     }

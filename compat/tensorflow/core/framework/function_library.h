@@ -1,4 +1,4 @@
-// FunctionLibraryDefinition: functions by name, in front of a registry of ops.
+// FunctionLibraryDefinition: functions by name, backed by a registry of ops.
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_FUNCTION_LIBRARY_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_FUNCTION_LIBRARY_H_
 
@@ -50,7 +50,7 @@ class FunctionRecord : public core::RefCounted {
   const OpRegistrationData op_;
 };
 
-// Thread-safe. Functions that look-ups return are valid until they are removed or replaced.
+// Thread-safe. A function that a look-up returns is valid until it is removed or replaced.
 class FunctionLibraryDefinition : public OpRegistryInterface {
  public:
   static constexpr const char* const kArgOp = "_Arg";
@@ -63,52 +63,53 @@ class FunctionLibraryDefinition : public OpRegistryInterface {
   static constexpr const char* const kFuncAttr = "f";
   static constexpr const char* const kFunctionRunsAtMostOnce = "function_runs_at_most_once";
 
-  // A library with these functions and gradients. Those that AddLibrary would reject are logged and
-  // left out. REQUIRES: default_registry outlives the library.
+  // Creates a library with these functions and gradients. Logs and skips those that AddLibrary
+  // would reject. REQUIRES: default_registry outlives the library.
   explicit FunctionLibraryDefinition(const OpRegistryInterface* default_registry,
                                      const FunctionDefLibrary& library = {},
                                      const FunctionDefLibraryStackTraces& traces = {});
-  // The library of a graph, with the stack traces of its debug information.
+  // Creates the library of a graph, with the stack traces of its debug information.
   FunctionLibraryDefinition(const OpRegistryInterface* default_registry, const GraphDef& graph_def);
   FunctionLibraryDefinition(const FunctionLibraryDefinition& other);
   FunctionLibraryDefinition& operator=(const FunctionLibraryDefinition&) = delete;
   FunctionLibraryDefinition& operator=(FunctionLibraryDefinition&& other);
 
   bool Contains(const std::string& func) const { return FindRecord(func) != nullptr; }
-  // Return null if there is no such function.
+  // Return null if the function does not exist.
   const FunctionDef* Find(const std::string& func) const;
   core::RefCountPtr<FunctionRecord> FindRecord(const std::string& func) const;
   const StackTracesMap* GetStackTraces(const std::string& func) const;
-  // Returns an empty string if the function has no gradient.
+  // Returns "" if the function has no gradient.
   std::string FindGradient(const std::string& func) const;
   absl::Status LookUp(const std::string& op_type_name,
                       const OpRegistrationData** op_reg_data) const override;
 
-  // Return INVALID_ARGUMENT if there is an op, or another function, of that name. Adding a function
-  // that is there already has no effect.
+  // Return INVALID_ARGUMENT if an op or a different function has the same name. Adding an identical
+  // function has no effect.
   absl::Status AddFunctionDef(FunctionDef fdef, StackTracesMap stack_traces = {});
   absl::Status AddFunctionRecord(core::RefCountPtr<FunctionRecord> record);
-  // Returns INVALID_ARGUMENT if the function has another gradient.
+  // Returns INVALID_ARGUMENT if the function has a different gradient.
   absl::Status AddGradientDef(const GradientDef& grad);
-  // Adds all functions and gradients, or none if there is an error.
+  // Adds all functions and gradients, or nothing if there is an error.
   absl::Status AddLibrary(const FunctionLibraryDefinition& other);
   absl::Status AddLibrary(const FunctionDefLibrary& library,
                           const FunctionDefLibraryStackTraces& traces = {});
   // Copies a function and its gradient from another library.
   absl::Status CopyFunctionDefFrom(const std::string& name, const FunctionLibraryDefinition& other);
 
-  // Return INVALID_ARGUMENT if there is no such function.
+  // Return INVALID_ARGUMENT if the function does not exist.
   absl::Status ReplaceFunction(const std::string& func, const FunctionDef& fdef,
                                const StackTracesMap& stack_traces = {});
   absl::Status RemoveFunction(const std::string& func);
-  // Replaces the gradient, if any.
+  // Replaces the gradient if there is one.
   absl::Status ReplaceGradient(const GradientDef& grad);
   void Clear();
 
-  // Returns a name that begins with `prefix` and that no function has.
+  // Returns an unused name that begins with `prefix`.
   std::string UniqueFunctionName(absl::string_view prefix) const;
-  // Reads an attribute of the function that the node calls. For a SymbolicGradient, that is the
-  // gradient of its function, or the function if it has none. INVALID_ARGUMENT if it calls none.
+  // Reads an attribute of the function that the node calls. A SymbolicGradient calls the gradient
+  // of its function, or the function itself if it has no gradient. Returns INVALID_ARGUMENT if the
+  // node calls no function.
   template <typename T>
   absl::Status GetAttr(const NodeDef& node, const std::string& attr, T* value) const {
     const core::RefCountPtr<FunctionRecord> callee = Callee(node);
@@ -123,7 +124,7 @@ class FunctionLibraryDefinition : public OpRegistryInterface {
     return GetAttr(node.def(), attr, value);
   }
 
-  // Return the functions and gradients, in the order in which they were added.
+  // Return the functions and gradients in the order of addition.
   FunctionDefLibrary ToProto() const;
   std::vector<std::string> ListFunctionNames() const;
   size_t num_functions() const;
@@ -131,17 +132,17 @@ class FunctionLibraryDefinition : public OpRegistryInterface {
   const OpRegistryInterface* default_registry() const { return default_registry_; }
   void set_default_registry(const OpRegistryInterface* registry) { default_registry_ = registry; }
 
-  // Return a library of the functions that the nodes, or the functions that these call, may call:
-  // by name, as an attribute, as a gradient, or as another implementation of one interface
+  // Return a library of all functions that the nodes may call, directly or through other functions:
+  // by name, as an attribute, as a gradient, or as another implementation of an interface
   // (attribute "api_implements").
   FunctionLibraryDefinition ReachableDefinitions(const GraphDef& graph) const;
   FunctionLibraryDefinition ReachableDefinitions(const Graph& graph) const;
   FunctionLibraryDefinition ReachableDefinitions(const FunctionDef& func) const;
-  // The library has the function, too. Returns NOT_FOUND if there is none.
+  // The result also contains the function itself. Returns NOT_FOUND if it does not exist.
   absl::StatusOr<FunctionLibraryDefinition> ReachableDefinitions(
       const std::string& function_name) const;
 
-  // Optimized forms of functions, made on each look-up.
+  // Optimized forms of functions. A creator is called on each look-up.
   using OptimizedFunctionGraphCreator = std::function<absl::StatusOr<OptimizedFunctionGraph>()>;
   void AddOptimizedFunctionGraph(const std::string& function_name,
                                  const OptimizedFunctionGraph& graph);
@@ -151,7 +152,7 @@ class FunctionLibraryDefinition : public OpRegistryInterface {
       const std::string& function_name) const;
   bool HasOptimizedFunctionGraph(const std::string& function_name) const;
 
-  // Returns the traces of the functions of a library. The names of traces are "node@function".
+  // Returns the traces of a library's functions. Traces are named "node@function".
   static FunctionDefLibraryStackTraces CreateStackTracesForFunctionDefLibrary(
       const FunctionDefLibrary& library, const GraphDebugInfo& debug_info);
 
@@ -160,7 +161,7 @@ class FunctionLibraryDefinition : public OpRegistryInterface {
 
   // The mutex must be held, except for Callee and Reachable.
   FunctionRecord* FindLocked(const std::string& func) const;
-  // *added tells if there was no such function.
+  // Sets *added to true if there was no such function.
   absl::Status AddLocked(core::RefCountPtr<FunctionRecord> record, bool* added);
   absl::Status AddGradientLocked(const std::string& func, const std::string& gradient, bool* added);
   absl::Status AddAllLocked(std::vector<core::RefCountPtr<FunctionRecord>> records,

@@ -16,7 +16,7 @@ const std::vector<std::string>& NumberTypes() {
   return types;
 }
 
-// The function x -> y = x * 2, of numbers of any type, or of one type.
+// The function x -> y = x * 2, for numbers of any type, or of a single type.
 FunctionDef Twice(const std::string& name, const std::string& type,
                   const std::vector<std::string>& attrs,
                   const FunctionDefHelper::AttrValueWrapper& attr) {
@@ -60,6 +60,11 @@ FunctionDef XTimesTwo() { return Twice("XTimesTwo", "T", NumberTypes(), "$T"); }
 FunctionDef XTimesTwoInt32() { return Twice("XTimesTwoInt32", "int32", {}, DT_INT32); }
 FunctionDef XTimesFour() { return CalledTwice("XTimesFour", "XTimesTwo"); }
 FunctionDef XTimes16() { return CalledTwice("XTimes16", "XTimesFour"); }
+
+FunctionDef NonZero() {
+  return FDH::Define("NonZero", {"x: T"}, {"y: T"}, {"T: {float, double, int32, int64, string}"},
+                     {{{"y"}, "Identity", {"x"}, {{"T", "$T"}}}});
+}
 
 FunctionDef XTimesFourInt32() {
   return FDH::Create("XTimesFourInt32", {"x: int32"}, {"y: int32"}, {},

@@ -20,7 +20,7 @@ namespace tensorflow {
 namespace test {
 namespace function {
 
-// Attributes as a list, which converts to a slice.
+// A list of attributes that converts to a slice.
 class Attrs {
  public:
   using Pair = std::pair<std::string, FunctionDefHelper::AttrValueWrapper>;
@@ -47,6 +47,8 @@ FunctionDef XTimes16();
 // x: int32 -> y: int32
 FunctionDef XTimesTwoInt32();
 FunctionDef XTimesFourInt32();
+// x: T -> y: T = x
+FunctionDef NonZero();
 // x: T -> z: T = x + x; x: T, y: T -> z: T = x + y
 FunctionDef XAddX();
 FunctionDef XAddY();

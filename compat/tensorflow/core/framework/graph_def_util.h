@@ -1,4 +1,4 @@
-// Functions of whole GraphDefs.
+// Functions for whole GraphDefs.
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_GRAPH_DEF_UTIL_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_GRAPH_DEF_UTIL_H_
 
@@ -14,22 +14,22 @@
 
 namespace tensorflow {
 
-// Returns a human-readable text of the nodes and functions, a line for each.
+// Returns human-readable text with one line for each node and function.
 std::string SummarizeGraphDef(const GraphDef& graph_def);
 // Returns INVALID_ARGUMENT unless each node passes ValidateExternalNodeDefSyntax.
 absl::Status ValidateExternalGraphDefSyntax(const GraphDef& graph_def);
 
-// Sets missing attributes with defaults, from node `node_offset` on and in all functions. NOT_FOUND
-// for an op that is not registered, unless `skip_unknown_ops`.
+// Sets missing attributes with defaults, in the nodes from `node_offset` on and in all functions.
+// Returns NOT_FOUND if an op is not registered, unless `skip_unknown_ops`.
 absl::Status AddDefaultAttrsToGraphDef(GraphDef* graph_def, const OpRegistryInterface& op_registry,
                                        int node_offset, bool skip_unknown_ops = false);
-// Removes attributes that the consumer's op does not have and whose value is the default of the
-// producer's. Stores the ops and attributes in *op_attr_removed, unless it is null.
+// Removes attributes that the consumer's op does not have if the value is the default of the
+// producer's op. Stores the ops and attributes in *op_attr_removed, unless it is null.
 absl::Status RemoveNewDefaultAttrsFromGraphDef(
     GraphDef* graph_def, const OpRegistryInterface& consumer_op_registry,
     const OpRegistryInterface& producer_op_registry,
     std::set<std::pair<std::string, std::string>>* op_attr_removed);
-// Removes attributes whose values are their defaults from nodes whose ops are registered.
+// Removes attributes with default values from nodes whose ops are registered.
 void StripDefaultAttributes(const OpRegistryInterface& op_registry,
                             protobuf::RepeatedPtrField<NodeDef>* nodes);
 

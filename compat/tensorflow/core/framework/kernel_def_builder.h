@@ -29,8 +29,8 @@ class KernelDefBuilder {
 
   KernelDefBuilder& Device(const char* device_type);
   KernelDefBuilder& Device(const DeviceType& type) { return Device(type.type()); }
-  // The kernel supports these values of an attribute. Integers, strings and booleans other than
-  // types restrict the KernelDef alone: gradflow chooses kernels by types.
+  // Restricts the kernel to these values of an attribute. Constraints on integers, strings and
+  // booleans only affect the KernelDef, because gradflow selects kernels by types.
   template <typename T>
   KernelDefBuilder& TypeConstraint(const char* attr) {
     return TypeConstraint(attr, DataTypeToEnum<T>::value);
@@ -59,7 +59,7 @@ class KernelDefBuilder {
   KernelDefBuilder& Label(const char* label);
   KernelDefBuilder& Priority(int32 priority);
 
-  // Returns the definition, which the caller owns.
+  // Returns the definition. The caller owns it.
   const gradflow::KernelDef* Build() const;
 
  private:

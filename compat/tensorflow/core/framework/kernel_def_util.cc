@@ -12,7 +12,7 @@ bool Contains(const Items& items, const Item& item) {
   return std::find(items.begin(), items.end(), item) != items.end();
 }
 
-// Returns whether an attribute of type `type`, or each element of a list of it, is in `allowed`.
+// Returns true if an attribute of type `type`, or each element of a list, is in `allowed`.
 template <typename Items, typename Item, typename List>
 absl::Status InList(const AttrValue& value, AttrValue::ValueCase kind, const char* type,
                     const Items& allowed, const Item& item, const List& list, bool* match) {

@@ -8,9 +8,9 @@
 
 namespace tensorflow {
 
-// Stores in *match whether the attributes meet all constraints of the kernel. INVALID_ARGUMENT if
-// an attribute is missing or has another type, UNIMPLEMENTED if a constraint is neither a list of
-// types nor of integers, strings or booleans.
+// Stores in *match whether the attributes satisfy all constraints of the kernel. Returns
+// INVALID_ARGUMENT if an attribute is missing or has another type, and UNIMPLEMENTED if a
+// constraint is not a list of types, integers, strings or booleans.
 absl::Status KernelAttrsMatch(const KernelDef& kernel_def, const AttrSlice& attrs, bool* match);
 
 }  // namespace tensorflow

@@ -1,4 +1,4 @@
-// The kernels that the program has registered, for those who make one without a session.
+// The kernels that the program has registered, for callers that create kernels without a session.
 #include "tensorflow/core/framework/kernel_registry.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 namespace tensorflow {
 namespace compat_internal {
 
-// A kernel of gradflow's.
+// A kernel of gradflow.
 class LibraryKernel final : public OpKernel {
  public:
   LibraryKernel(OpKernelConstruction* context, const OpDef& op,
@@ -41,7 +41,7 @@ class LibraryKernel final : public OpKernel {
   bool IsExpensive() override { return !kernel_->IsCheap(); }
 
  private:
-  // A session has checked what a program's own context may have wrong.
+  // Checks what a session would have checked, because the context comes from the program.
   absl::Status Check(const OpKernelContext& context) const {
     const bool inputs_fit =
         open_from_ >= 0 ? context.num_inputs() >= open_from_ : context.num_inputs() == num_inputs();
@@ -72,8 +72,9 @@ class LibraryKernel final : public OpKernel {
   }
 
   const std::unique_ptr<gradflow::OpKernel> kernel_;
-  // A kernel without outputs whose last argument is a list of any types, such as SaveV2, takes the
-  // tensors that the context has, as in TensorFlow: the index of the first one, or -1.
+  // If a kernel has no outputs and its last argument is a list of any types, such as SaveV2, it
+  // takes all remaining tensors of the context, as in TensorFlow. This is the index of the first
+  // one, or -1.
   int open_from_ = -1;
 };
 
@@ -89,7 +90,7 @@ struct Kernel {
 
 struct Kernels {
   std::mutex mutex;
-  // By op, in the order of registration. Never removed.
+  // Keyed by op, in the order of registration. Entries are never removed.
   std::map<std::string, std::deque<Kernel>, std::less<>> kernels;
 };
 
@@ -98,7 +99,7 @@ Kernels& AllKernels() {
   return *kernels;
 }
 
-// Returns the kernel for the node that is registered for the type of device; null if there is none.
+// Returns the node's kernel that is registered for this type of device; null if there is none.
 absl::StatusOr<const Kernel*> FindKernelOf(const DeviceType& device_type, const NodeDef& node) {
   const std::string& label = GetNodeAttrString(AttrSlice(node), "_kernel");
   Kernels& all = AllKernels();
@@ -123,7 +124,7 @@ absl::StatusOr<const Kernel*> FindKernelOf(const DeviceType& device_type, const 
   return found;
 }
 
-// Falls back to a kernel that is registered for all types.
+// Falls back to a kernel that is registered for all device types.
 absl::StatusOr<const Kernel*> FindKernel(const DeviceType& device_type, const NodeDef& node) {
   absl::StatusOr<const Kernel*> found = FindKernelOf(device_type, node);
   if (found.ok() && *found == nullptr) return FindKernelOf(DEVICE_DEFAULT, node);
@@ -136,7 +137,7 @@ absl::Status NoKernel(const DeviceType& device_type, const NodeDef& node) {
                           FormatNodeDefForError(node), ": ", KernelsRegisteredForOp(node.op()));
 }
 
-// Returns gradflow's kernel for the node; NOT_FOUND if there is none.
+// Returns gradflow's kernel for the node, or NOT_FOUND.
 absl::StatusOr<const gradflow::KernelRegistration*> FindLibraryKernel(const DeviceType& device_type,
                                                                       const NodeDef& node) {
   if (device_type == DEVICE_CPU) {
@@ -216,8 +217,8 @@ absl::Status SupportedDeviceTypesForNode(const std::vector<DeviceType>& device_t
       devices->emplace_back(device_type, 0);
     }
   }
-  // A function runs anywhere. The kernels of another machine are not known here.
-  // The address precedes what may not parse.
+  // A function runs on any device. The kernels of another machine are not known here. The address
+  // is checked first, because the rest of the name may not parse.
   DeviceNameUtils::ParsedName requested;
   DeviceNameUtils::ParseFullName(node.device(), &requested);
   const bool is_remote = local_address != nullptr && !node.device().empty() &&

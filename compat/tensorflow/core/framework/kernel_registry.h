@@ -7,7 +7,7 @@
 namespace tensorflow {
 namespace compat_internal {
 
-// Adds a kernel for those who make one without a session.
+// Adds a kernel for callers that create kernels without a session.
 void AddKernel(const gradflow::KernelDef& def, absl::string_view class_name, OpKernelFactory make);
 
 }  // namespace compat_internal

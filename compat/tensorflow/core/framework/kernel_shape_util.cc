@@ -27,7 +27,7 @@ absl::Status GetWindowedOutputSizeVerbose(int64_t input_size, int64_t filter_siz
   if (dilation_rate < 1) {
     return errors::InvalidArgument("Dilation rate must be >= 1, but got ", dilation_rate);
   }
-  // Sizes of tensors have at most 63 bits, products of them may have more.
+  // Tensor sizes have at most 63 bits, but their products may have more.
   int64_t extent;
   if (filter_size < 1 || input_size < 0 ||
       __builtin_mul_overflow(filter_size - 1, dilation_rate, &extent) ||

@@ -1,4 +1,4 @@
-// Sizes of the outputs of windows.
+// Output sizes of windowed ops.
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_KERNEL_SHAPE_UTIL_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_KERNEL_SHAPE_UTIL_H_
 
@@ -10,9 +10,9 @@
 
 namespace tensorflow {
 
-// Store the number of windows, and the padding before and after the input. `padding_before` and
-// `padding_after` are read if the padding is EXPLICIT. Return INVALID_ARGUMENT for strides and
-// dilations that are not positive, and for windows larger than the padded input.
+// Store the number of windows, and the padding before and after the input. If the padding is
+// EXPLICIT, `padding_before` and `padding_after` are inputs. Return INVALID_ARGUMENT if strides or
+// dilations are not positive, or if the window is larger than the padded input.
 absl::Status GetWindowedOutputSizeVerbose(int64_t input_size, int64_t filter_size,
                                           int64_t dilation_rate, int64_t stride,
                                           Padding padding_type, int64_t* output_size,

@@ -14,8 +14,8 @@ class OpKernel;
 
 namespace compat_internal {
 
-// Stores the range of argument `name` in *range. Returns INVALID_ARGUMENT if there is none. `kind`,
-// for the message, is "input" or "output".
+// Stores the range of argument `name` in *range. Returns INVALID_ARGUMENT if the argument does not
+// exist. `kind` is "input" or "output", for the message.
 inline absl::Status FindRange(const gradflow::NameRangeMap& ranges, absl::string_view kind,
                               absl::string_view name, gradflow::NameRange* range) {
   const auto it = ranges.find(std::string(name));

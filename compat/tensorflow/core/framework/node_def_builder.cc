@@ -46,7 +46,7 @@ void NodeDefBuilder::AddSources(const OpDef::ArgDef& arg, gtl::ArraySlice<NodeOu
 }
 
 void NodeDefBuilder::CheckRef(const OpDef::ArgDef& arg, DataType found) {
-  // The type of an argument of one type has the reference.
+  // If the definition fixes the type of an argument, the type includes the reference.
   if (arg.is_ref() && arg.type() == DT_INVALID && !IsRefType(found)) {
     errors_.push_back(absl::StrCat("Input '", arg.name(), "' passed ", DataTypeString(found),
                                    " expected ref type"));
@@ -121,7 +121,7 @@ absl::Status NodeDefBuilder::FakeSources(const OpDef::ArgDef& arg, const FakeInp
                          auto* value) -> absl::Status {
     absl::Status status = GetNodeAttr(node_def_, attr, value);
     if (status.ok()) return status;
-    // The default of the definition is not set before the end.
+    // Defaults of the definition are set at the end.
     const OpDef::AttrDef* const def = FindAttr(attr, *op_def_);
     if (def != nullptr && def->has_default_value()) {
       gradflow::NodeDef node;
@@ -142,7 +142,7 @@ absl::Status NodeDefBuilder::FakeSources(const OpDef::ArgDef& arg, const FakeInp
     } else {
       TF_RETURN_IF_ERROR(infer("length of input", arg.number_attr(), &count));
     }
-    // Each is an input; a node has at most as many as ValidateNodeDef allows.
+    // Each tensor is an input, and ValidateNodeDef limits the number of inputs.
     if (count < 0 || count > 1 << 20) {
       return errors::InvalidArgument("input '", arg.name(), "' cannot have ", count, " tensors");
     }

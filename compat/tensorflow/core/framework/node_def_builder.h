@@ -16,7 +16,7 @@ namespace tensorflow {
 
 class NodeDefBuilder {
  public:
-  // An output of a node by the node's name.
+  // An output of a node, given by the node's name.
   struct NodeOut {
     NodeOut(absl::string_view n, int i, DataType dt) : node(n), index(i), data_type(dt) {}
     NodeOut() = default;
@@ -31,7 +31,7 @@ class NodeDefBuilder {
   // REQUIRES: op_def outlives the builder.
   NodeDefBuilder(absl::string_view name, const OpDef* op_def);
 
-  // Add the inputs of the next argument of the definition.
+  // Add the inputs for the next argument of the definition.
   NodeDefBuilder& Input(absl::string_view src_node, int src_index, DataType dt) {
     return Input(NodeOut(src_node, src_index, dt));
   }
@@ -41,7 +41,7 @@ class NodeDefBuilder {
   NodeDefBuilder& ControlInput(absl::string_view src_node);
   NodeDefBuilder& Device(absl::string_view device);
 
-  // Set an attribute. It is an error if it has another value already.
+  // Set an attribute. It is an error if the attribute already has another value.
   template <typename T>
   NodeDefBuilder& Attr(absl::string_view name, const T& value) {
     AttrValue attr;
@@ -53,22 +53,22 @@ class NodeDefBuilder {
     return Attr(name, gtl::ArraySlice<T>(values.begin(), values.size()));
   }
 
-  // Stores the node in *node_def, which may be null. On error leaves it unchanged and returns
-  // INVALID_ARGUMENT. Does not check the attributes; see ValidateNodeDef.
+  // Stores the node in *node_def, which may be null. On error, returns INVALID_ARGUMENT and does
+  // not change *node_def. Does not check the attributes; see ValidateNodeDef.
   absl::Status Finalize(NodeDef* node_def, bool consume = false);
 
   const std::string& node_name() const { return node_def_.name(); }
   const OpDef& op_def() const { return *op_def_; }
 
  private:
-  // Returns the next argument, or null, with an error, if there is none.
+  // Returns the next argument. If there is none, records an error and returns null.
   const OpDef::ArgDef* NextArg();
   void AddSources(const OpDef::ArgDef& arg, gtl::ArraySlice<NodeOut> sources);
   void AddList(const OpDef::ArgDef& arg, gtl::ArraySlice<NodeOut> sources);
-  // Computes the sources that a FakeInput stands for.
+  // Computes the inputs that a FakeInput represents.
   absl::Status FakeSources(const OpDef::ArgDef& arg, const FakeInputs& fake, bool* is_list,
                            std::vector<NodeOut>* sources) const;
-  // Checks the type of an input whose type the definition states, or `expected`.
+  // Checks the type of an input against the definition, or else against `expected`.
   void CheckType(const OpDef::ArgDef& arg, DataType expected, DataType found);
   void CheckRef(const OpDef::ArgDef& arg, DataType found);
   NodeDefBuilder& SetAttr(absl::string_view name, const AttrValue& value);

@@ -56,7 +56,7 @@ bool IsControlInput(absl::string_view text) {
   return absl::ConsumePrefix(&text, "^") && IsName(text);
 }
 
-// Calls change(&name) for each node that `node` is colocated with.
+// Calls change(&name) for the name of each node that `node` is colocated with.
 template <typename Change>
 absl::Status ChangeColocation(NodeDef* node, Change change) {
   const auto attr = node->mutable_attr()->find(kColocationAttrName);
@@ -104,7 +104,8 @@ absl::Status AttrSlice::Find(absl::string_view name, const AttrValue** value) co
   if (*value != nullptr) return absl::OkStatus();
   absl::Status status = errors::NotFound("No attr named '", name, "' in NodeDef:");
   if (node_ == nullptr) return status;
-  // As in TensorFlow, names of hidden attributes are asked for often.
+  // As in TensorFlow, errors about hidden attributes stay short, because such attributes are read
+  // often.
   return absl::StartsWith(name, "_") ? status : AttachDef(status, *node_);
 }
 
@@ -225,7 +226,7 @@ absl::Status GetMessageAttr(const AttrValue* attr, absl::string_view name,
 // ---- Types ----
 
 absl::Status InputTypesForNode(const NodeDef& node, const OpDef& op_def, DataTypeVector* inputs) {
-  // Without outputs, whose attributes need not be set.
+  // Drops the outputs, whose attributes need not be set.
   OpDef inputs_only = op_def;
   inputs_only.clear_output_arg();
   DataTypeVector outputs;
@@ -248,7 +249,7 @@ absl::Status OutputTypesForNode(const AttrSlice& attrs, const OpDef& op_def,
   OpDef outputs_only = op_def;
   outputs_only.clear_input_arg();
   DataTypeVector inputs;
-  // Attributes are not copied, or read, unless an output depends on them.
+  // Copies and reads attributes only if an output depends on them.
   const bool depends = std::any_of(
       op_def.output_arg().begin(), op_def.output_arg().end(), [](const OpDef::ArgDef& arg) {
         return !arg.type_attr().empty() || !arg.type_list_attr().empty() ||
@@ -384,7 +385,7 @@ void ChangeToNoOp(NodeDef* node) {
 
 namespace {
 
-// Returns an error unless control inputs follow the others, and have no output.
+// Returns an error unless control inputs follow all other inputs and name no output.
 absl::Status CheckControlInputs(const NodeDef& node) {
   bool seen_control = false;
   for (const std::string& input : node.input()) {
@@ -440,7 +441,7 @@ absl::Status ValidateNodeDefFunction::operator()(const NodeDef& node, const OpDe
         "NodeDef expected inputs '", DataTypeVectorString(inputs), "' do not match ", num_inputs,
         " inputs specified; ", SummarizeOpDef(op_def), "; NodeDef: ", FormatNodeDefForError(node));
   }
-  // Checks what only gradflow does, such as names of attributes.
+  // Checks additional rules of gradflow, such as attribute names.
   return gradflow::ValidateNodeDef(node, op_def);
 }
 

@@ -45,10 +45,10 @@ using gradflow::SummarizeNodeDef;
 
 using AttrValueMap = protobuf::Map<std::string, AttrValue>;
 
-// A view of the attributes of a node, or of a map of attributes. Borrows either.
+// A view of the attributes of a node, or of a map of attributes. Borrows the node or map.
 class AttrSlice {
  public:
-  // Without attributes.
+  // A view without attributes.
   AttrSlice();
   AttrSlice(const NodeDef& node) : node_(&node) {}                          // NOLINT
   AttrSlice(const gradflow::AttrSlice& other) : AttrSlice(other.node()) {}  // NOLINT
@@ -57,7 +57,7 @@ class AttrSlice {
   int size() const { return static_cast<int>(attrs().size()); }
   auto begin() const { return attrs().begin(); }
   auto end() const { return attrs().end(); }
-  // Return null, or NOT_FOUND with *value null, if there is no attribute of that name.
+  // Return null, or NOT_FOUND with *value null, if the attribute does not exist.
   const AttrValue* Find(absl::string_view name) const;
   absl::Status Find(absl::string_view name, const AttrValue** value) const;
   const AttrValue* FindByString(const std::string& name) const { return Find(name); }
@@ -65,19 +65,19 @@ class AttrSlice {
     return Find(name, value);
   }
 
-  // Memory for EqualAttrs; not used.
+  // Memory for EqualAttrs. Not used.
   struct Scratch {
     std::string a;
     std::string b;
   };
-  // Returns true if both have the same attributes.
+  // Returns true if both views have the same attributes.
   bool EqualAttrs(const AttrSlice& other, Scratch* scratch) const;
-  // Return the node on one line, or its attributes.
+  // Return the node, or its attributes, on one line.
   std::string SummarizeNode() const;
   std::string DebugString() const;
 
-  // Returns the node, or a node with nothing but the attributes, which is stored in *storage. Not
-  // in TensorFlow.
+  // Returns the node. If there is none, stores a node with only the attributes in *storage, and
+  // returns that node. Not in TensorFlow.
   const NodeDef& ToNode(NodeDef* storage) const;
 
  private:
@@ -87,12 +87,12 @@ class AttrSlice {
   const AttrValueMap* attrs_ = nullptr;
 };
 
-// ---- Reading. GetNodeAttr returns NOT_FOUND if there is no attribute `name`, INVALID_ARGUMENT if
-// its value has another type. Pointers are borrowed from the slice's attributes ----
+// ---- Reading. GetNodeAttr returns NOT_FOUND if there is no attribute `name`, and INVALID_ARGUMENT
+// if its value has another type. Pointers are borrowed from the slice's attributes ----
 
 template <typename T>
 absl::Status GetNodeAttr(const AttrSlice& attrs, absl::string_view name, T* value) {
-  // Values of a few types are read as messages, which core has no function for.
+  // Reads values of a few types as messages, because core has no function for these types.
   if constexpr (std::is_same_v<T, NameAttrList> || std::is_same_v<T, TensorShapeProto> ||
                 std::is_same_v<T, TensorProto> || std::is_same_v<T, std::vector<NameAttrList>> ||
                 std::is_same_v<T, std::vector<TensorShapeProto>> ||
@@ -121,7 +121,7 @@ template <typename T>
 bool GetNodeAttrSimple(const AttrSlice& attrs, absl::string_view name, T* value) {
   return GetNodeAttr(attrs, name, value).ok();
 }
-// Returns an empty string if there is no such attribute, or it is not a string.
+// Returns "" if the attribute does not exist or is not a string.
 const std::string& GetNodeAttrString(const AttrSlice& attrs, absl::string_view name);
 inline bool HasNodeAttr(const NodeDef& node, absl::string_view name) {
   return gradflow::FindNodeAttr(node, name) != nullptr;
@@ -131,7 +131,7 @@ inline bool HasNodeAttr(const NodeDef& node, absl::string_view name) {
 
 using gradflow::AddNodeAttr;
 
-// Values of types that gradflow's function does not take.
+// Value types that gradflow's function does not accept.
 #define GRADFLOW_COMPAT_ADD_NODE_ATTR(...)                                                   \
   inline void AddNodeAttr(absl::string_view name, const __VA_ARGS__& value, NodeDef* node) { \
     ::tensorflow::SetAttrValue(value, &(*node->mutable_attr())[std::string(name)]);          \
@@ -159,8 +159,8 @@ void AddAttr(absl::string_view name, const T& value, AttrValueMap* map) {
   SetAttrValue(value, &(*map)[std::string(name)]);
 }
 
-// ---- Types. INVALID_ARGUMENT if attributes are missing, or if there is no such input (output)
-// ----
+// ---- Types. These functions return INVALID_ARGUMENT if attributes are missing, or if there is no
+// such input or output ----
 
 absl::Status InputTypeForNode(const NodeDef& node, const OpDef& op_def, int input_port,
                               DataType* input_type);
@@ -174,7 +174,7 @@ inline absl::Status OutputTypesForNode(const NodeDef& node, const OpDef& op_def,
   return OutputTypesForNode(AttrSlice(node), op_def, outputs);
 }
 absl::Status NumOutputsForNode(const NodeDef& node, const OpDef& op_def, int* num_outputs);
-// Returns the index of the argument that has input (output) `port_id`, or -1.
+// Returns the index of the argument that contains input (output) `port_id`, or -1.
 int OpPortIdToArgId(const NodeDef& node, const protobuf::RepeatedPtrField<OpDef::ArgDef>& args,
                     int port_id);
 absl::Status NameRangesForNode(const AttrSlice& attrs, const OpDef& op_def, NameRangeMap* inputs,
@@ -184,36 +184,37 @@ absl::Status NameRangesForNode(const gradflow::Node& node, const OpDef& op_def,
 
 // ---- Whole nodes ----
 
-// Returns INVALID_ARGUMENT unless the node has the attributes and the inputs of the op. An object,
-// because calls of a function would find gradflow's as well.
+// Returns INVALID_ARGUMENT unless the node has the attributes and the inputs of the op. This is an
+// object, because a function would be ambiguous with gradflow's function.
 struct ValidateNodeDefFunction {
   absl::Status operator()(const NodeDef& node, const OpDef& op_def) const;
 };
 inline constexpr ValidateNodeDefFunction ValidateNodeDef;
 
-// Returns INVALID_ARGUMENT unless the name and the inputs are those of a node of a graph, not of a
+// Returns INVALID_ARGUMENT unless the name and the inputs are valid in a graph, as opposed to a
 // function. Control inputs must follow data inputs.
 absl::Status ValidateExternalNodeDefSyntax(const NodeDef& node);
 
-// Return "{{node name}}", for messages; the original names of a node that has some.
+// Return "{{node name}}", for messages. Uses the original names of the node if it has any.
 std::string FormatNodeDefForError(const NodeDef& node);
 std::string FormatNodeForError(const gradflow::Node& node);
-// Appends the node to a message. Writes its name alone if the message has a node already, unless
-// several are allowed.
+// Appends the node to a message. If the message already contains a node, only appends the name,
+// unless multiple nodes are allowed.
 absl::Status AttachDef(const absl::Status& status, const NodeDef& node,
                        bool allow_multiple_formatted_node = false);
 absl::Status AttachDef(const absl::Status& status, const gradflow::Node& node,
                        bool allow_multiple_formatted_node = false);
 
-// Adds to the name of the node, and to the frame of an Enter node.
+// Adds a prefix and a suffix to the name of the node, and to the frame of an Enter node.
 absl::Status AddPrefixAndSuffixToNode(absl::string_view prefix, absl::string_view suffix,
                                       NodeDef* node, bool uniquify_frame_name = true);
-// Changes the names of colocated nodes: prefixes those in `match`, replaces those that are keys.
+// Changes the names of colocated nodes: adds the prefix to names in `match`, and replaces names
+// that are keys of the map.
 absl::Status MaybeAddPrefixToColocationConstraints(const std::unordered_set<std::string>& match,
                                                    absl::string_view prefix, NodeDef* node);
 absl::Status MaybeUpdateColocationConstraintsWithMap(
     const std::map<absl::string_view, absl::string_view>& node_name_map, NodeDef* node);
-// Makes it a NoOp. Data inputs become control inputs.
+// Turns the node into a NoOp. Data inputs become control inputs.
 void ChangeToNoOp(NodeDef* node);
 
 }  // namespace tensorflow

@@ -1,4 +1,4 @@
-// Base classes of kernels with one or two inputs of the same type.
+// Base classes for kernels with one or two inputs of the same type.
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_NUMERIC_OP_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_NUMERIC_OP_H_
 
@@ -43,8 +43,8 @@ class UnaryElementWiseOp : public UnaryOp<T> {
   }
 };
 
-// CHILD must have `template <int NDIMS> void Operate(OpKernelContext*, const Tensor& a,
-// const Tensor& b, Tensor* output)`. The tensors have the same shape, of at most 8 dimensions.
+// CHILD must have `template <int NDIMS> void Operate(OpKernelContext*, const Tensor& a, const
+// Tensor& b, Tensor* output)`. The tensors have the same shape, with at most 8 dimensions.
 template <class T, class CHILD>
 class BinaryElementWiseOp : public BinaryOp<T> {
  public:
@@ -60,7 +60,7 @@ class BinaryElementWiseOp : public BinaryOp<T> {
   }
 
  private:
-  // Calls Operate<NDIMS> of the child for the rank of `a`, which is at least N.
+  // Calls the child's Operate<NDIMS> for the rank of `a`, which is at least N.
   template <int N>
   void OperateFrom(OpKernelContext* context, const Tensor& a, const Tensor& b, Tensor* output) {
     if constexpr (N > 8) {

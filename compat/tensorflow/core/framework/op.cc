@@ -17,13 +17,13 @@
 namespace tensorflow {
 namespace {
 
-// State of registrations in addition to the registry.
+// The state of registrations that is not part of the registry.
 struct Registrations {
   std::mutex mutex;
-  // By definition: several registries may have an op of one name.
+  // Keyed by definition, because several registries may have an op of the same name.
   std::map<const OpDef*, OpShapeInferenceFn> shape_fns;
-  // Kernels registered before their ops: the order of static initialisers of two files is
-  // undefined.
+  // Kernels that were registered before their ops, because the order of static initialisers in
+  // different files is undefined.
   std::map<std::string, std::vector<gradflow::KernelRegistration>> early_kernels;
 };
 
@@ -32,8 +32,8 @@ Registrations& GetRegistrations() {
   return *registrations;
 }
 
-// The shape function of all ops registered here. Looks the op's function up, as the registry stores
-// function pointers only.
+// The shape function of all ops registered here. Looks up the op's function, because the registry
+// can only store function pointers.
 absl::Status CallShapeFn(gradflow::ShapeContext& context) {
   const OpShapeInferenceFn* fn;
   {
@@ -43,7 +43,7 @@ absl::Status CallShapeFn(gradflow::ShapeContext& context) {
     if (it == registrations.shape_fns.end()) {
       return errors::Internal("op '", context.op_def().name(), "' has no shape function here");
     }
-    // The pointer stays valid: functions are not removed, nor replaced while their op exists.
+    // The pointer stays valid: functions are neither removed, nor replaced while their op exists.
     fn = &it->second;
   }
   shape_inference::InferenceContext c(context);
@@ -63,10 +63,11 @@ absl::Status AddOp(OpRegistrationData data, gradflow::Registry& registry) {
   auto def = std::make_unique<OpDef>(std::move(data.op_def));
   const OpDef* const key = def.get();
   const bool has_fn = data.shape_inference_fn != nullptr;
-  // Locked until shape_fns has the function: other threads may call it once the op is registered.
+  // Held until shape_fns contains the function, because other threads may call it as soon as the op
+  // is registered.
   const std::lock_guard<std::mutex> lock(registrations.mutex);
   TF_RETURN_IF_ERROR(registry.RegisterOp(std::move(def), has_fn ? CallShapeFn : nullptr));
-  // The definition may be where that of a registry was that no longer exists.
+  // Overwrites the entry of a destroyed registry whose definition had the same address.
   if (has_fn) registrations.shape_fns[key] = std::move(data.shape_inference_fn);
   return absl::OkStatus();
 }
@@ -89,7 +90,8 @@ absl::Status RegisterWithGradflow(OpRegistrationData data) {
   return status;
 }
 
-// Returns the shape function of an op of gradflow's registry; empty if it has none.
+// Returns the shape function of an op in gradflow's registry; empty if the op has no shape
+// function.
 OpShapeInferenceFn ShapeFnOf(const gradflow::OpRegistration& op) {
   if (op.shape_fn() == nullptr) return nullptr;
   if (op.shape_fn() == CallShapeFn) {
@@ -124,7 +126,7 @@ absl::Status OpRegistryInterface::LookUpOpDef(const std::string& op_type_name,
 
 struct OpRegistry::Ops {
   std::mutex mutex;
-  // The registered ops, or those of gradflow's registry that have been looked up.
+  // The registered ops. For gradflow's registry, the ops that have been looked up.
   std::map<std::string, OpRegistrationData> ops;
   Watcher watcher;
   // The first error.
@@ -251,7 +253,7 @@ OpRegistrar::OpRegistrar(const OpDefBuilderWrapper& wrapper) {
     OpRegistrationData data;
     const absl::Status status = builder.Finalize(&data);
     Report(status);
-    // Without its name, the registry rejects the op.
+    // Clears the name so that the registry rejects the op.
     if (!status.ok()) data.op_def.clear_name();
     AddOp(std::move(data), registry).IgnoreError();
   };
@@ -272,7 +274,7 @@ KernelRegistrar::KernelRegistrar(const KernelDefBuilder& builder, absl::string_v
   }
   kernel.factory = factory;
   if (kernel.device == DEVICE_DEFAULT) {
-    // A fallback: lowest priority.
+    // The kernel is a fallback with the lowest priority.
     kernel.device = DEVICE_CPU;
     kernel.priority = std::numeric_limits<int>::min();
   }

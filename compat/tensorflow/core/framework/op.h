@@ -6,8 +6,8 @@
 //       .Output("zeroed: int32")
 //       .SetShapeFn([](shape_inference::InferenceContext* c) { ... });
 //
-// Errors of registrations are reported by LOG(ERROR). Those of ops that are already registered are
-// also kept in GlobalRegistry().status().
+// Registration errors are reported by LOG(ERROR). If an op is already registered,
+// GlobalRegistry().status() also keeps the error.
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_OP_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_OP_H_
 
@@ -35,14 +35,15 @@ namespace tensorflow {
 class OpRegistryInterface {
  public:
   virtual ~OpRegistryInterface() = default;
-  // Return NOT_FOUND if there is no such op.
+  // Return NOT_FOUND if the op does not exist.
   virtual absl::Status LookUp(const std::string& op_type_name,
                               const OpRegistrationData** op_reg_data) const = 0;
   absl::Status LookUpOpDef(const std::string& op_type_name, const OpDef** op_def) const;
 };
 
-// A registry of ops. Global() is gradflow::GlobalRegistry(), to which it converts, for the
-// constructor of Graph. Thread-safe. Results of look-ups are valid as long as the registry.
+// A registry of ops. Global() wraps gradflow::GlobalRegistry() and converts to it, for the
+// constructor of Graph. Thread-safe. Results of look-ups are valid for the lifetime of the
+// registry.
 class OpRegistry : public OpRegistryInterface {
  public:
   class Handle {
@@ -59,7 +60,7 @@ class OpRegistry : public OpRegistryInterface {
   };
   static Handle Global();
 
-  // A registry without ops, of which sessions know nothing.
+  // Creates a registry without ops. Sessions do not use it.
   OpRegistry();
   ~OpRegistry() override;
   OpRegistry(const OpRegistry&) = delete;
@@ -76,9 +77,9 @@ class OpRegistry : public OpRegistryInterface {
 
   absl::Status LookUp(const std::string& op_type_name,
                       const OpRegistrationData** op_reg_data) const override;
-  // Returns null if there is no such op.
+  // Returns null if the op does not exist.
   const OpRegistrationData* LookUp(const std::string& op_type_name) const;
-  // Return all ops, sorted by name, with or without those whose names begin with '_'.
+  // Return all ops, sorted by name, with or without ops whose names begin with '_'.
   void Export(bool include_internal, OpList* ops) const;
   std::string DebugString(bool include_internal) const;
   void GetRegisteredOps(std::vector<OpDef>* op_defs) const;
@@ -87,12 +88,12 @@ class OpRegistry : public OpRegistryInterface {
   struct Ops;
   explicit OpRegistry(gradflow::Registry* registry);
 
-  // Null for a registry with ops of its own.
+  // Null for a registry that holds its ops itself.
   gradflow::Registry* const registry_;
   const std::unique_ptr<Ops> ops_;
 };
 
-// The ops of a list, which is copied.
+// The ops of a list. Copies the list.
 class OpListOpRegistry : public OpRegistryInterface {
  public:
   explicit OpListOpRegistry(const OpList* op_list);
@@ -130,7 +131,7 @@ class OpDefBuilderWrapper {
   OpDefBuilderWrapper& SetShapeFn(OpShapeInferenceFn fn) {
     return builder_.SetShapeFn(std::move(fn)), *this;
   }
-  // Have no effect: gradflow infers no full types.
+  // No effect: gradflow infers no full types.
   template <typename Fn>
   OpDefBuilderWrapper& SetTypeConstructor(Fn&&) {
     return *this;

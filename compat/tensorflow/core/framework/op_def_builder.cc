@@ -12,14 +12,14 @@
 namespace tensorflow {
 namespace {
 
-// A spec, from the left.
+// A spec that is parsed from left to right.
 class Spec {
  public:
   explicit Spec(absl::string_view text) : rest_(text) { SkipSpace(); }
 
   absl::string_view rest() const { return rest_; }
   bool empty() const { return rest_.empty(); }
-  // The rest with the white space before it.
+  // The unparsed rest, including leading white space.
   absl::string_view raw() const { return raw_; }
 
   bool Consume(absl::string_view token) {
@@ -27,7 +27,7 @@ class Spec {
     SkipSpace();
     return true;
   }
-  // Consumes a letter, and letters, digits and '_' after it.
+  // Consumes a name: a letter, followed by letters, digits and '_'.
   bool ConsumeName(std::string* name = nullptr) {
     const auto is_part = [](char c) {
       return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_';
@@ -73,7 +73,7 @@ bool IsTypeWord(const std::string& word) {
          word == "realnumerictype" || word == "quantizedtype" || DataTypeFromString(word, &dtype);
 }
 
-// Returns the first fault of a set, after its '{'.
+// Returns the first fault in a set, starting after its '{'.
 std::string SetFault(Spec* spec) {
   const bool is_text = absl::StartsWith(spec->rest(), "\"") || absl::StartsWith(spec->rest(), "'");
   do {
@@ -92,7 +92,8 @@ std::string SetFault(Spec* spec) {
   return "";
 }
 
-// Returns the fault of the spec of an attribute, which has one if `is_wrong`; empty otherwise.
+// Returns the fault in the spec of an attribute; "" if there is none. `is_wrong` means that there
+// is a fault.
 std::string AttrFault(absl::string_view text, bool is_wrong) {
   Spec spec(text);
   if (!spec.ConsumeName() || !spec.Consume(":")) return "Trouble parsing '<name>:'";
@@ -127,7 +128,7 @@ std::string AttrFault(absl::string_view text, bool is_wrong) {
   return absl::StrCat("Extra '", spec.rest(), "' unparsed at the end");
 }
 
-// Returns the type of an attribute; empty if there is none.
+// Returns the type of an attribute; "" if it does not exist.
 std::string AttrType(const OpDef& op_def, const std::string& name) {
   for (const OpDef::AttrDef& attr : op_def.attr()) {
     if (attr.name() == name) return attr.type();
@@ -135,7 +136,7 @@ std::string AttrType(const OpDef& op_def, const std::string& name) {
   return "";
 }
 
-// Returns the fault of the spec of an input or output; empty if there is none.
+// Returns the fault in the spec of an input or output; "" if there is none.
 std::string ArgFault(absl::string_view text, const OpDef& op_def) {
   Spec spec(text);
   std::string name, type, number;

@@ -22,7 +22,7 @@ struct OpRegistrationData {
       : op_def(def), shape_inference_fn(std::move(fn)), is_function_op(is_function) {}
 
   OpDef op_def;
-  // Empty if the op has none.
+  // Empty if the op has no shape function.
   OpShapeInferenceFn shape_inference_fn;
   bool is_function_op = false;
 };
@@ -56,22 +56,22 @@ class OpDefBuilder {
   }
   OpDefBuilder& Doc(absl::string_view text);
   OpDefBuilder& SetShapeFn(OpShapeInferenceFn fn);
-  // Has no effect: an attribute of type `type` allows all types.
+  // No effect: an attribute of type `type` already allows all types.
   OpDefBuilder& AllowAttrTypeAny() { return *this; }
 
-  // Returns INVALID_ARGUMENT if a spec is not valid or contradicts another one, in TensorFlow's
-  // words.
+  // Returns INVALID_ARGUMENT, with TensorFlow's message, if a spec is invalid or contradicts
+  // another spec.
   absl::Status Finalize(OpRegistrationData* op_reg_data) const;
 
  private:
-  // Returns the faults of the specs, one a line; empty if there are none.
+  // Returns the faults of the specs, one per line; "" if there are none.
   std::string SpecFaults() const;
 
   std::string name_;
   std::vector<std::string> attrs_;
   std::vector<std::string> inputs_;
   std::vector<std::string> outputs_;
-  // Has another name, as TensorFlow checks names in ValidateOpDef alone.
+  // Builds under another name, because TensorFlow checks names only in ValidateOpDef.
   gradflow::OpDefBuilder builder_;
   OpShapeInferenceFn shape_fn_;
   bool is_distributed_ = false;

@@ -22,7 +22,7 @@ using Attrs = protobuf::RepeatedPtrField<OpDef::AttrDef>;
 using Args = protobuf::RepeatedPtrField<OpDef::ArgDef>;
 
 // Returns "a:int32, b:N*T, r:Ref(float)".
-std::string ArgsText(const Args& args) {
+std::string ArgsOfOp(const Args& args) {
   return absl::StrJoin(args, ", ", [](std::string* text, const OpDef::ArgDef& arg) {
     absl::StrAppend(text, arg.name(), ":");
     if (arg.is_ref()) *text += "Ref(";
@@ -36,7 +36,7 @@ std::string ArgsText(const Args& args) {
   });
 }
 
-// Returns the items of a list of types or strings, each as a value.
+// Returns the items of a list of types or strings, each as a separate value.
 std::vector<AttrValue> Items(const AttrValue& value) {
   std::vector<AttrValue> items;
   for (const int type : value.list().type()) {
@@ -63,7 +63,7 @@ uint64 MessageHash(const Message& message) {
   return absl::Hash<std::string>()(message.SerializeAsString());
 }
 
-// Compares messages without maps.
+// Compares messages that contain no maps.
 template <typename Message>
 bool SameMessage(const Message& a, const Message& b) {
   return a.SerializeAsString() == b.SerializeAsString();
@@ -83,7 +83,7 @@ absl::Status Incompatible(const OpDef& old_op, const OpDef& new_op, const std::s
                                  " to: ", SummarizeOpDef(new_op));
 }
 
-// Returns whether `to` allows all values that `from` allows.
+// Returns true if `to` allows all values that `from` allows.
 bool AllowsAll(const OpDef::AttrDef& from, const OpDef::AttrDef& to) {
   if (to.has_minimum() && (!from.has_minimum() || from.minimum() < to.minimum())) return false;
   if (!to.has_allowed_values()) return true;
@@ -110,7 +110,7 @@ int64 ListSize(const AttrValue::ListValue& list) {
          list.shape_size() + list.tensor_size() + list.func_size();
 }
 
-// Returns "int", "list(int)" and so on; "list(none)" for an empty list.
+// Returns the type of a value: "int", "list(int)" and so on; "list(none)" for an empty list.
 std::string ValueType(const AttrValue& value) {
   const AttrValue::ListValue& list = value.list();
   const bool is_list = value.has_list();
@@ -200,7 +200,7 @@ const OpDef::AttrDef* FindAttr(absl::string_view name, const OpDef& op_def) {
 
 OpDef::AttrDef* FindAttrMutable(absl::string_view name, OpDef* op_def) {
   for (int i = 0; i < op_def->attr_size(); ++i) {
-    // Mutable access to the one alone: other threads may read the definition.
+    // Mutates only this attribute, because other threads may read the definition.
     if (op_def->attr(i).name() == name) return const_cast<OpDef::AttrDef*>(&op_def->attr(i));
   }
   return nullptr;
@@ -215,8 +215,8 @@ const OpDef::ArgDef* FindInputArg(absl::string_view name, const OpDef& op_def) {
 
 std::string SummarizeOpDef(const OpDef& op_def) {
   std::string text =
-      absl::StrCat("Op<name=", op_def.name(), "; signature=", ArgsText(op_def.input_arg()), " -> ",
-                   ArgsText(op_def.output_arg()));
+      absl::StrCat("Op<name=", op_def.name(), "; signature=", ArgsOfOp(op_def.input_arg()), " -> ",
+                   ArgsOfOp(op_def.output_arg()));
   for (const OpDef::AttrDef& attr : op_def.attr()) {
     absl::StrAppend(&text, "; attr=", AttrText(attr));
   }
@@ -253,10 +253,10 @@ absl::Status OpDefCompatible(const OpDef& old_op, const OpDef& new_op) {
       return fail(absl::StrCat("Attr '", attr.name(), "' added without default"));
     }
   }
-  if (ArgsText(old_op.input_arg()) != ArgsText(new_op.input_arg())) {
+  if (ArgsOfOp(old_op.input_arg()) != ArgsOfOp(new_op.input_arg())) {
     return fail("Input signature mismatch");
   }
-  if (ArgsText(old_op.output_arg()) != ArgsText(new_op.output_arg())) {
+  if (ArgsOfOp(old_op.output_arg()) != ArgsOfOp(new_op.output_arg())) {
     return fail("Output signature mismatch");
   }
   return absl::OkStatus();
@@ -325,7 +325,7 @@ bool RepeatedAttrDefEqual(const Attrs& a1, const Attrs& a2) {
   return std::all_of(a2.begin(), a2.end(), [&](const OpDef::AttrDef& attr) {
     const auto it = by_name.find(attr.name());
     if (it == by_name.end() || !AttrDefEqual(*it->second, attr)) return false;
-    // A name counts once.
+    // Each name counts once.
     by_name.erase(it);
     return true;
   });

@@ -36,7 +36,7 @@ absl::Status CompareSignatures(const DataTypeVector& inputs, const DataTypeVecto
                                  DataTypeSliceString(expected_outputs));
 }
 
-// Returns the kernel's status, or INTERNAL if it has left out an output.
+// Returns the status of the kernel, or INTERNAL if the kernel did not set an output.
 absl::Status FinalStatus(OpKernelContext& context) {
   TF_RETURN_IF_ERROR(context.status());
   for (int i = 0; i < context.num_outputs(); ++i) {
@@ -44,7 +44,7 @@ absl::Status FinalStatus(OpKernelContext& context) {
     if (output == nullptr || !output->IsInitialized()) {
       return errors::Internal("the kernel has not set output ", i);
     }
-    // A reference is a handle of its variable.
+    // A reference output holds the handle of its variable.
     if (output->dtype() != gradflow::TypeOfSlot(context.expected_output_dtype(i))) {
       return errors::Internal("the kernel has set output ", i, " to a tensor of type ",
                               DataTypeString(output->dtype()), ", expected ",
@@ -79,7 +79,7 @@ class AsyncKernelAdapter final : public gradflow::AsyncOpKernel {
       : kernel_(std::move(kernel)) {}
 
   void ComputeAsync(gradflow::KernelContext& context, gradflow::AsyncDone done) const override {
-    // The callback holds both contexts.
+    // The callback keeps both contexts alive.
     const auto op_context = std::make_shared<OpKernelContext>(*kernel_, context);
     kernel_->AsAsync()->ComputeAsync(op_context.get(),
                                      [op_context, done] { done(FinalStatus(*op_context)); });
@@ -409,7 +409,7 @@ std::unique_ptr<Tensor> OpKernelContext::forward_input(int input, int, DataType 
                                                        const TensorShape& shape, MemoryType,
                                                        const AllocatorAttributes&) {
   if (!HasInput(input) || input_is_ref(input)) return nullptr;
-  // The executor's tensor, which it made to be reused.
+  // The executor has created this tensor so that kernels can reuse it.
   auto& in = const_cast<Tensor&>(context_->input(input));
   auto out = std::make_unique<Tensor>();
   if (in.dtype() != dtype || !DataTypeCanUseMemcpy(dtype) || !in.CanBeReused() ||

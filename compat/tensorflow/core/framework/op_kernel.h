@@ -7,7 +7,7 @@
 //   };
 //   REGISTER_KERNEL_BUILDER(Name("ZeroOut").Device(DEVICE_CPU), ZeroOutOp);
 //
-// Kernels run on the CPU. As in TensorFlow, Compute may be called by several threads at once.
+// Kernels run on the CPU. As in TensorFlow, several threads may call Compute concurrently.
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_OP_KERNEL_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_OP_KERNEL_H_
 
@@ -75,7 +75,7 @@ class LibraryKernel;
 // Keeps the first error that a kernel reports.
 class StatusSink {
  public:
-  // Const, as reading an input that does not exist is an error, too.
+  // Const, because even reading an input that does not exist is an error.
   void SetStatus(const absl::Status& status) const { status_.Update(status); }
   const absl::Status& status() const { return status_; }
   void CtxFailure(const absl::Status& status) { SetStatus(status); }
@@ -106,7 +106,7 @@ class OpKernelConstruction : public compat_internal::StatusSink {
   DeviceType device_type() const { return DeviceType(DEVICE_CPU); }
   int num_inputs() const { return static_cast<int>(info_->input_types.size()); }
   int num_outputs() const { return static_cast<int>(info_->output_types.size()); }
-  // Return DT_INVALID, and fail the construction, if there is no input (output) i.
+  // Return DT_INVALID and fail the construction if there is no input (output) i.
   DataType input_type(int i) const { return TypeOf("input", info_->input_types, i); }
   DataType output_type(int i) const { return TypeOf("output", info_->output_types, i); }
   const DataTypeVector& input_types() const { return info_->input_types; }
@@ -121,15 +121,16 @@ class OpKernelConstruction : public compat_internal::StatusSink {
   bool HasAttr(absl::string_view name) const { return HasNodeAttr(info_->def, name); }
   absl::Status allocate_temp(DataType type, const TensorShape& shape, Tensor* out,
                              AllocatorAttributes = {}) const;
-  // TensorFlow 1.x. Stores the tensor in *out as well.
+  // For TensorFlow 1.x. Also stores the tensor in *out.
   absl::Status allocate_persistent(DataType type, const TensorShape& shape,
                                    PersistentTensor* persistent, Tensor** out) const;
   Env* env() const { return Env::Default(); }
   // The CPU.
   DeviceBase* device() const;
-  // Null: only the context of a run has the resources of its session.
+  // Returns null: only the context of a run has the resources of its session.
   ResourceMgr* resource_manager() const { return nullptr; }
-  // The newest version, TF_GRAPH_DEF_VERSION: kernels do not see that of their graph.
+  // The newest version, TF_GRAPH_DEF_VERSION, because kernels cannot see the version of their
+  // graph.
   int graph_def_version() const;
 
  private:
@@ -143,7 +144,7 @@ class OpKernel {
  public:
   explicit OpKernel(OpKernelConstruction* context, bool is_deferred = false)
       : info_(context->info_), is_deferred_(is_deferred) {}
-  // A kernel that keeps another definition of its node, such as one without attributes.
+  // Creates a kernel with a different definition of its node, for example without attributes.
   OpKernel(OpKernelConstruction* context, NodeDef&& def, bool is_deferred);
   virtual ~OpKernel() = default;
   OpKernel(const OpKernel&) = delete;
@@ -152,10 +153,10 @@ class OpKernel {
   virtual void Compute(OpKernelContext* context) = 0;
   // Returns this kernel if it is asynchronous, otherwise null.
   virtual AsyncOpKernel* AsAsync() { return nullptr; }
-  // Returns true if Compute is worth a task of its own. Inexpensive kernels run inline on the
-  // thread that produced their inputs.
+  // Returns true if Compute is expensive enough for a separate task. Inexpensive kernels run inline
+  // on the thread that produced their inputs.
   virtual bool IsExpensive() { return true; }
-  // Returns the value of a kernel that is a constant, otherwise null.
+  // Returns the value if the kernel is a constant, otherwise null.
   virtual const Tensor* const_tensor() const { return nullptr; }
 
   const NodeDef& def() const { return info_->def; }
@@ -163,7 +164,7 @@ class OpKernel {
   const std::string& type_string() const { return info_->def.op(); }
   absl::string_view name_view() const { return name(); }
   absl::string_view type_string_view() const { return type_string(); }
-  // Returns the argument of the constructor, which has no effect.
+  // Returns the constructor's argument. It has no effect.
   bool is_deferred() const { return is_deferred_; }
   const std::string& requested_device() const { return info_->def.device(); }
   const std::string& requested_input(int i) const { return info_->def.input(i); }
@@ -173,17 +174,17 @@ class OpKernel {
   DataType output_type(int i) const { return info_->output_types[i]; }
   const DataTypeVector& input_types() const { return info_->input_types; }
   const DataTypeVector& output_types() const { return info_->output_types; }
-  // Returns "name:Op", for traces; with the types and shapes of the inputs if `verbose`.
+  // Returns "name:Op" for traces. `verbose` adds the types and shapes of the inputs.
   virtual std::string TraceString(const OpKernelContext& context, bool verbose) const;
-  // Return INVALID_ARGUMENT if there is no argument `name`.
+  // Return INVALID_ARGUMENT if argument `name` does not exist.
   absl::Status InputRange(absl::string_view name, int* start, int* stop) const;
   absl::Status OutputRange(absl::string_view name, int* start, int* stop) const;
 
-  // ---- Of 1.x ----
+  // ---- TensorFlow 1.x ----
 
   bool IsLegacyScalar(const TensorShape& shape) const { return shape.dims() == 0; }
   bool IsLegacyVector(const TensorShape& shape) const { return shape.dims() == 1; }
-  // Makes a shape of a vector of int32 or int64.
+  // Converts an int32 or int64 vector to a shape.
   absl::Status MakeShape(const Tensor& shape, TensorShape* out) const;
 
  private:
@@ -198,7 +199,7 @@ struct TensorValue {
   TensorValue(mutex* mu, Tensor* t) : mutex_if_ref(mu), tensor(t) {}
   Tensor* operator->() const { return tensor; }
   bool is_ref() const { return mutex_if_ref != nullptr; }
-  // Return a reference type for a reference. dtype_safe() locks its mutex.
+  // Return a reference type for a reference. dtype_safe() locks the mutex of the reference.
   DataType dtype() const { return is_ref() ? MakeRefType(tensor->dtype()) : tensor->dtype(); }
   DataType dtype_safe() const {
     if (!is_ref()) return dtype();
@@ -210,14 +211,14 @@ struct TensorValue {
   Tensor* tensor = nullptr;
 };
 
-// A kernel that may return before it has computed its outputs.
+// A kernel that may return before its outputs are computed.
 class AsyncOpKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
   using DoneCallback = std::function<void()>;
 
-  // Begins the computation, and calls `done` when it has ended, from any thread. `context` lives
-  // until then. A run that is stopped does not wait for the kernel.
+  // Starts the computation. Calls `done` from any thread when the computation has ended. `context`
+  // lives until then. A stopped run does not wait for the kernel.
   virtual void ComputeAsync(OpKernelContext* context, DoneCallback done) = 0;
   // Computes and waits.
   void Compute(OpKernelContext* context) override;
@@ -315,7 +316,7 @@ class OpOutputList {
 // One run of a kernel.
 class OpKernelContext : public compat_internal::StatusSink {
  public:
-  // The parts of a context without a session. Borrows all it points to.
+  // The parts of a context without a session. Borrows everything that it points to.
   struct Params {
     // The inputs: a span, or a pointer to a vector.
     class Inputs {
@@ -348,7 +349,7 @@ class OpKernelContext : public compat_internal::StatusSink {
     std::optional<absl::Time> deadline;
     bool is_input_dead = false;
     std::function<void(std::function<void()>)>* runner = nullptr;
-    // Null if all are required.
+    // Null if all outputs are required.
     const bool* output_required_array = nullptr;
     // No effect.
     checkpoint::TensorSliceReaderCacheWrapper* slice_reader_cache = nullptr;
@@ -358,7 +359,8 @@ class OpKernelContext : public compat_internal::StatusSink {
   };
 
   OpKernelContext(const OpKernel& kernel, gradflow::KernelContext& context);
-  // A context without a session. It allocates from the system, and its loops run on all threads.
+  // Creates a context without a session. It allocates from the system, and its loops use all
+  // threads.
   explicit OpKernelContext(Params* params);
   OpKernelContext(Params* params, int num_outputs);
   ~OpKernelContext();
@@ -367,60 +369,62 @@ class OpKernelContext : public compat_internal::StatusSink {
 
   const OpKernel& op_kernel() const { return *kernel_; }
   DeviceBase* device() const { return device_; }
-  // Returns the resources of the session; null without one, and while constants are folded.
+  // Returns the resources of the session. Returns null without a session and during constant
+  // folding.
   ResourceMgr* resource_manager() const;
   int64_t step_id() const { return context_->run().step_id; }
-  // Those of the Params. In a session, which has none, {0, 0} and null.
+  // The values of the Params. In a session, {0, 0} and null.
   FrameAndIter frame_iter() const { return frame_iter_; }
   RendezvousInterface* rendezvous() const { return rendezvous_; }
   CancellationManager* cancellation_manager() const { return cancellation_manager_; }
   ScopedStepContainer* step_container() const;
   const SessionMetadata* session_metadata() const;
   bool is_input_dead() const;
-  // Empty in a session, also if its run has a timeout.
+  // Empty in a session, even if its run has a timeout.
   std::optional<absl::Time> deadline() const;
-  // Runs a function. In a session, at once, on the calling thread.
+  // Runs a function. In a session, runs it immediately on the calling thread.
   std::function<void(std::function<void()>)>* runner() const;
   Env* env() const { return device_->env(); }
   Allocator* get_allocator(AllocatorAttributes attributes) {
     return device_->GetAllocator(attributes);
   }
-  // No stack traces are kept.
+  // gradflow keeps no stack traces.
   std::nullptr_t stack_trace() const { return nullptr; }
 
   // ---- Inputs ----
 
   int num_inputs() const { return context_->num_inputs(); }
-  // Returns DT_INVALID, and fails the run, if there is no input i.
+  // Returns DT_INVALID and fails the run if there is no input i.
   DataType input_dtype(int i) const;
   absl::Status input_dtype(absl::string_view name, DataType* dtype) const;
   // Returns INVALID_ARGUMENT if the inputs or outputs have other types.
   absl::Status MatchSignature(DataTypeSlice expected_inputs, DataTypeSlice expected_outputs) const;
   // Returns true unless the input is absent.
   bool has_input(int i) const;
-  // Returns an empty tensor, and fails the run, if there is no input i.
+  // Returns an empty tensor and fails the run if there is no input i.
   const Tensor& input(int i) const;
-  // Returns INVALID_ARGUMENT if there is no input i, or if it is a reference.
+  // Returns INVALID_ARGUMENT if there is no input i or it is a reference.
   absl::StatusOr<const Tensor*> get_input(int i) const;
   absl::Status input(absl::string_view name, const Tensor** tensor) const;
   absl::Status input_list(absl::string_view name, OpInputList* list);
-  // Returns false and fails the run if the inputs differ in shape.
+  // Returns false and fails the run if the inputs have different shapes.
   bool ValidateInputsAreSameShape(OpKernel* op);
 
-  // ---- References to variables. `lock_held` tells if the caller holds input_ref_mutex(i) ----
+  // ---- References to variables. `lock_held`: the caller holds input_ref_mutex(i) ----
 
   bool input_is_ref(int i) const;
   mutex* input_ref_mutex(int i);
   absl::Status input_ref_mutex(absl::string_view name, mutex** out_mutex);
-  // Returns the variable's value, sharing its elements: what a kernel writes to it, readers of the
-  // variable see. Without a value, returns a tensor that is not initialised.
+  // Returns the variable's value. The tensor shares the elements, so readers of the variable see
+  // the values that the kernel writes. Returns an uninitialized tensor if the variable has no
+  // value.
   Tensor mutable_input(int i, bool lock_held);
   absl::Status mutable_input(absl::string_view name, Tensor* tensor, bool lock_held);
   absl::Status mutable_input_list(absl::string_view name, OpMutableInputList* list);
   // Replaces the variable's value.
   void replace_ref_input(int i, const Tensor& tensor, bool lock_held);
   absl::Status replace_ref_input(absl::string_view name, const Tensor& tensor, bool lock_held);
-  // Deletes the tensor of the reference, in a context without a session.
+  // Deletes the tensor of the reference in a context without a session.
   void delete_ref_input(int i, bool lock_held);
   // Makes the output a reference to the variable of the input.
   void forward_ref_input_to_ref_output(int input, int output);
@@ -428,9 +432,9 @@ class OpKernelContext : public compat_internal::StatusSink {
   // ---- Outputs ----
 
   int num_outputs() const { return context_->num_outputs(); }
-  // Returns DT_INVALID, and fails the run, if there is no output i.
+  // Returns DT_INVALID and fails the run if there is no output i.
   DataType expected_output_dtype(int i) const;
-  // Returns INTERNAL if there is no output i. set_output fails the run in that case.
+  // Returns INTERNAL if there is no output i. In that case, set_output fails the run.
   absl::Status allocate_output(int i, const TensorShape& shape, Tensor** out);
   absl::Status allocate_output(absl::string_view name, const TensorShape& shape, Tensor** out);
   absl::Status allocate_output(int i, const TensorShape& shape, Tensor** out, AllocatorAttributes) {
@@ -440,13 +444,13 @@ class OpKernelContext : public compat_internal::StatusSink {
                                AllocatorAttributes) {
     return allocate_output(name, shape, out);
   }
-  // Makes the output a reference to the kernel's tensor. Fails the run in a session, where
-  // references are those of variables.
+  // Makes the output a reference to the kernel's tensor. Fails the run in a session, where all
+  // references refer to variables.
   void set_output_ref(int i, mutex* mu, Tensor* tensor);
   absl::Status set_output_ref(absl::string_view name, mutex* mu, Tensor* tensor);
   // Returns false if no node reads the output. In a session, all outputs are required.
   bool output_required(int i) const;
-  // Takes the output out of the context. The caller owns it; null if it has not been set.
+  // Moves the output out of the context to the caller; null if it has not been set.
   TensorValue release_output(int i);
   absl::Status output_list(absl::string_view name, OpOutputList* list);
   void set_output(int i, const Tensor& tensor);
@@ -457,8 +461,8 @@ class OpKernelContext : public compat_internal::StatusSink {
   }
   absl::Status mutable_output(absl::string_view name, Tensor** tensor);
   // Allocates output i in place in the first candidate input that is not needed elsewhere and has
-  // the output's type and number of elements. Without such a candidate, allocates a new buffer.
-  // Stores the index of the candidate, or -1, in *forwarded.
+  // the output's type and number of elements. Otherwise allocates a new buffer. Stores the index of
+  // the used candidate, or -1, in *forwarded.
   absl::Status forward_input_or_allocate_output(gtl::ArraySlice<int> candidates, int i,
                                                 const TensorShape& shape, Tensor** out,
                                                 int* forwarded = nullptr);
@@ -466,13 +470,13 @@ class OpKernelContext : public compat_internal::StatusSink {
                                                 absl::string_view name, const TensorShape& shape,
                                                 Tensor** out);
 
-  // Takes the memory of an input that is not needed elsewhere, as a tensor of this type and shape;
-  // null if the input is a reference, has another type or number of elements, or is needed. Strings
-  // are never taken.
+  // Takes the memory of an input as a tensor of this type and shape. Returns null if the input is a
+  // reference, has another type or number of elements, or is needed elsewhere. Never takes strings.
   std::unique_ptr<Tensor> forward_input(int input, int output, DataType dtype,
                                         const TensorShape& shape, MemoryType,
                                         const AllocatorAttributes&);
-  // Overload for an output. Return false, or FAILED_PRECONDITION, if that is not possible.
+  // Overloads for an output. They return false or FAILED_PRECONDITION if forwarding is not
+  // possible.
   bool forward_input_to_output_with_shape(int input, int output, const TensorShape& shape,
                                           Tensor** out);
   absl::Status forward_input_to_output_with_shape(absl::string_view input, absl::string_view output,
@@ -492,11 +496,11 @@ class OpKernelContext : public compat_internal::StatusSink {
                              AllocatorAttributes, AllocationAttributes = {}) {
     return context_->AllocateTemp(type, shape, out);
   }
-  // TensorFlow 1.x. Stores the tensor in *out as well.
+  // For TensorFlow 1.x. Also stores the tensor in *out.
   absl::Status allocate_persistent(DataType type, const TensorShape& shape,
                                    PersistentTensor* persistent, Tensor** out,
                                    AllocatorAttributes = {});
-  // Sessions count memory by run, not by kernel. No effect.
+  // No effect: sessions count memory per run, not per kernel.
   bool track_allocations() const { return false; }
   void record_temp_memory_allocation(int64, const Tensor&) {}
   void record_persistent_memory_allocation(int64, int64 = -1) {}
@@ -504,8 +508,8 @@ class OpKernelContext : public compat_internal::StatusSink {
   AllocatorAttributes output_alloc_attr(int) const { return {}; }
 
 #ifdef GRADFLOW_EIGEN_VIEWS
-  // The device of Eigen's expressions: `out.device(context->eigen_cpu_device()) = a + b`. It
-  // computes on the calling thread. Other devices do not exist.
+  // The device for Eigen expressions: `out.device(context->eigen_cpu_device()) = a + b`. It
+  // computes on the calling thread. There are no other devices.
   const Eigen::ThreadPoolDevice& eigen_cpu_device() const { return compat_internal::CpuDevice(); }
   template <typename Device>
   const Device& eigen_device() const {
@@ -523,7 +527,7 @@ class OpKernelContext : public compat_internal::StatusSink {
   absl::Status CheckOutput(int i) const;
 
   std::unique_ptr<Own> own_;
-  // Null if the Params have none.
+  // Null if the Params contain no kernel.
   const OpKernel* kernel_;
   gradflow::KernelContext* context_;
   std::optional<DeviceBase> own_device_;
@@ -531,18 +535,18 @@ class OpKernelContext : public compat_internal::StatusSink {
   FrameAndIter frame_iter_{0, 0};
   RendezvousInterface* rendezvous_ = nullptr;
   CancellationManager* cancellation_manager_ = nullptr;
-  // For each output, whether it has been set.
+  // True for each output that has been set.
   absl::InlinedVector<bool, 8> is_set_;
   // Keeps the session's resources alive.
   mutable std::shared_ptr<ResourceMgr> resources_;
-  // The mutexes that input_ref_mutex has returned, and the values that mutable_input has, with
-  // their variables.
+  // The mutexes that input_ref_mutex has returned, and the values that mutable_input has returned,
+  // together with their variables.
   struct RefMutex;
   std::vector<std::shared_ptr<RefMutex>> ref_mutexes_;
   std::vector<std::pair<const void*, Tensor>> mutable_values_;
 };
 
-// A tensor that a kernel of 1.x keeps between its runs.
+// A tensor that a TensorFlow 1.x kernel keeps between its runs.
 class PersistentTensor {
  public:
   PersistentTensor() = default;
@@ -575,7 +579,7 @@ absl::StatusOr<std::unique_ptr<gradflow::OpKernel>> MakeKernel(
 
 }  // namespace compat_internal
 
-// Makes a kernel of a class.
+// Creates a kernel of a class.
 using OpKernelFactory = OpKernel* (*)(OpKernelConstruction*);
 
 struct KernelRegistrar {
@@ -585,15 +589,16 @@ struct KernelRegistrar {
 
 // ---- Kernels without a session ----
 
-// The label of kernels that TensorFlow compiles at run time, of which gradflow has none. A kernel
-// registered with it has no label.
+// The label of kernels that TensorFlow compiles at run time. gradflow has no such kernels, and
+// ignores the label in registrations.
 inline constexpr const char* kJitKernelLabel = "JITCompiledKernel";
 
 using DeviceTypeVector = gtl::InlinedVector<DeviceType, 4>;
 using PrioritizedDeviceTypeVector = gtl::InlinedVector<std::pair<DeviceType, int32>, 4>;
 
-// Makes a kernel for a node: one that the program has registered for that type of device, or one of
-// gradflow's, which run on the CPU. NOT_FOUND if there is none, INVALID_ARGUMENT if several match.
+// Creates a kernel for a node: a kernel that the program has registered for this type of device, or
+// a gradflow kernel, which runs on the CPU. Returns NOT_FOUND if there is none, and
+// INVALID_ARGUMENT if several kernels match.
 absl::StatusOr<std::unique_ptr<OpKernel>> CreateOpKernel(const DeviceType& device_type,
                                                          const NodeDef& node);
 template <typename S>
@@ -607,11 +612,11 @@ std::unique_ptr<OpKernel> CreateOpKernel(const DeviceType& device_type, DeviceBa
 
 // Returns true if CreateOpKernel finds a kernel.
 bool KernelDefAvailable(const DeviceType& device_type, const NodeDef& node);
-// Finds the definition and the class of a kernel that the program has registered.
+// Finds the definition and the class name of a kernel that the program has registered.
 absl::Status FindKernelDef(const DeviceType& device_type, const NodeDef& node,
                            const gradflow::KernelDef** def, std::string* kernel_class_name);
-// Stores those of `device_types` that have a kernel for the node, by descending priority. A node on
-// another machine than `local_address` may run on all.
+// Stores the elements of `device_types` that have a kernel for the node, by descending priority. A
+// node on a machine other than `local_address` may run on all of them.
 absl::Status SupportedDeviceTypesForNode(
     const std::vector<DeviceType>& device_types, const NodeDef& node,
     PrioritizedDeviceTypeVector* devices,
@@ -632,7 +637,7 @@ using Name = KernelDefBuilder;
 
 }  // namespace tensorflow
 
-// A semicolon may follow, and need not.
+// A trailing semicolon is optional.
 #define REGISTER_KERNEL_BUILDER(builder, ...) \
   GRADFLOW_COMPAT_REGISTER_KERNEL(__COUNTER__, builder, __VA_ARGS__)
 #define GRADFLOW_COMPAT_REGISTER_KERNEL(counter, builder, ...) \

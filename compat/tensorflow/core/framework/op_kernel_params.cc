@@ -1,4 +1,4 @@
-// Contexts without a session, and inputs that are references.
+// Contexts without a session, and reference inputs.
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,7 +22,7 @@ struct OpKernelContext::RefMutex final : gradflow::ResourceBase {
 
 namespace {
 
-// A tensor that is not initialised.
+// An uninitialised tensor.
 Tensor NoTensor() { return Tensor(Tensor::Unset()); }
 
 }  // namespace
@@ -82,13 +82,13 @@ OpKernelContext::~OpKernelContext() = default;
 ResourceMgr* OpKernelContext::resource_manager() const {
   if (own_ != nullptr) return own_->resources;
   if (resources_ == nullptr && context_->resource_manager() != nullptr) {
-    // One for each session, among its resources.
+    // Each session has one manager, among its resources.
     absl::StatusOr<std::shared_ptr<ResourceMgr>> found =
         context_->resource_manager()->LookupOrCreate<ResourceMgr>(
             gradflow::kReservedContainers, "resource_mgr",
             [] { return std::make_shared<ResourceMgr>(); });
-    // Never null in a session: if the session is closed, the run fails, and the kernel has an empty
-    // manager until it returns.
+    // Never returns null in a session. If the session is closed, the run fails, and the kernel gets
+    // an empty manager until it returns.
     SetStatus(found.status());
     resources_ = found.ok() ? *std::move(found) : std::make_shared<ResourceMgr>();
   }
@@ -137,7 +137,7 @@ bool OpKernelContext::input_is_ref(int i) const {
 mutex* OpKernelContext::input_ref_mutex(int i) {
   if (!HasInput(i)) return nullptr;
   if (own_ != nullptr) return own_->values[i].mutex_if_ref;
-  // One for each variable, among the resources of the session.
+  // Each variable has one mutex, among the resources of the session.
   std::shared_ptr<RefMutex> found;
   const absl::StatusOr<std::shared_ptr<gradflow::Variable>> variable =
       gradflow::VariableOf(*context_, i);
@@ -177,11 +177,12 @@ Tensor OpKernelContext::mutable_input(int i, bool lock_held) {
   gradflow::VariableUpdate update;
   absl::Status status = update.Begin(*context_, {i}, (*variable)->dtype());
   if (status.ok()) {
-    // A second call gets the same tensor, and not a copy, since this kernel holds the first one.
+    // A second call returns the same tensor instead of a copy, because this kernel holds the first
+    // one.
     for (const auto& [of, held] : mutable_values_) {
       if (of == variable->get() && update.value(0).SharesBufferWith(held)) return held;
     }
-    // Readers that have the value keep it.
+    // Existing readers keep the old value.
     status = update.MakeWritable();
   }
   SetStatus(status);

@@ -1,4 +1,4 @@
-// OpKernelBuilderTest: a GoogleTest fixture that makes kernels by the attributes of their nodes.
+// OpKernelBuilderTest: a GoogleTest fixture that creates kernels from node attributes.
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_OP_KERNEL_TEST_BASE_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_OP_KERNEL_TEST_BASE_H_
 
@@ -27,14 +27,14 @@
 
 namespace tensorflow {
 
-// The devices that kernels are looked up for.
+// The device types of the tested kernels.
 inline std::vector<DeviceType> DeviceTypes() {
   return {DeviceType(DEVICE_GPU), DeviceType(DEVICE_CPU)};
 }
 
 class OpKernelBuilderTest : public ::testing::Test {
  protected:
-  // Returns a node of the op. Each attribute is "name|type|value", the value in text format.
+  // Returns a node of the op. Each attribute is "name|type|value", with the value in text format.
   static NodeDef CreateNodeDef(const std::string& op, const std::vector<std::string>& attrs) {
     NodeDef node;
     node.set_op(op);
@@ -48,7 +48,8 @@ class OpKernelBuilderTest : public ::testing::Test {
     return node;
   }
 
-  // Makes a kernel, whose op has no outputs. Checks that it is listed for the device.
+  // Creates a kernel, whose op must have no outputs. Checks that the kernel is listed for the
+  // device.
   std::unique_ptr<OpKernel> ExpectSuccess(const std::string& op, const DeviceType& device_type,
                                           const std::vector<std::string>& attrs,
                                           DataTypeSlice input_types = {}) {
@@ -64,7 +65,7 @@ class OpKernelBuilderTest : public ::testing::Test {
     return *std::move(kernel);
   }
 
-  // Expects an error of that code. If no kernel is found, none is listed.
+  // Expects an error with this code. Also expects that no kernel is listed if none is found.
   void ExpectFailure(const std::string& op, const DeviceType& device_type,
                      const std::vector<std::string>& attrs, error::Code code) {
     const NodeDef node = CreateNodeDef(op, attrs);
@@ -80,7 +81,7 @@ class OpKernelBuilderTest : public ::testing::Test {
     }
   }
 
-  // Returns the class of the kernel; "not found" or the error if there is none.
+  // Returns the class of the kernel, "not found", or the error.
   std::string GetKernelClassName(const std::string& op, const DeviceType& device_type,
                                  const std::vector<std::string>& attrs,
                                  DataTypeSlice input_types = {}) {
@@ -102,7 +103,7 @@ class OpKernelBuilderTest : public ::testing::Test {
   }
 };
 
-// A kernel that tells which one it is.
+// A kernel that reports its class.
 class BaseKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;

@@ -1,4 +1,4 @@
-// OP_REQUIRES and its siblings: end the computation of a kernel with an error.
+// OP_REQUIRES and related macros: end the computation of a kernel with an error.
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_OP_REQUIRES_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_OP_REQUIRES_H_
 
@@ -24,7 +24,7 @@
     }                                                                        \
   } while (false)
 
-// Versions for ComputeAsync, which evaluate `callback` before they return.
+// Versions for ComputeAsync. They call `callback` before they return.
 #define OP_REQUIRES_ASYNC(context, condition, status, callback) \
   do {                                                          \
     if (!TF_PREDICT_TRUE(condition)) {                          \
@@ -42,7 +42,7 @@
     }                                                                                             \
   } while (false)
 
-// Assigns the value of a StatusOr, or fails as OP_REQUIRES_OK does.
+// Assigns the value of a StatusOr. Fails like OP_REQUIRES_OK on error.
 #define OP_REQUIRES_VALUE(lhs, context, rexpr) \
   GRADFLOW_COMPAT_OP_REQUIRES_VALUE(__COUNTER__, lhs, context, rexpr)
 #define GRADFLOW_COMPAT_OP_REQUIRES_VALUE(counter, lhs, context, rexpr) \

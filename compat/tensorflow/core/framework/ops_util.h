@@ -1,4 +1,4 @@
-// Helpers of kernels.
+// Helpers for kernels.
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_OPS_UTIL_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_OPS_UTIL_H_
 
@@ -20,7 +20,7 @@ bool IsInnerDimsSizeAligned(const TensorShape& shape) {
          shape.num_elements() / size * static_cast<int64>(sizeof(T)) % Allocator::kAlignment == 0;
 }
 
-// Returns the name with "_" for each character that is not a letter, a digit, "_" or "-".
+// Replaces each character that is not a letter, digit, "_" or "-" with "_".
 inline std::string SanitizeThreadSuffix(std::string suffix) {
   for (char& c : suffix) {
     const bool keep = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||

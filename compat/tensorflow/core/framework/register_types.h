@@ -1,4 +1,4 @@
-// TF_CALL_float(m) and related macros: expand to m(type) for each supported type of a set.
+// TF_CALL_float(m) and related macros expand to m(type) for each supported type in a set.
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_REGISTER_TYPES_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_REGISTER_TYPES_H_
 
@@ -59,13 +59,13 @@
   TF_CALL_REAL_NUMBER_TYPES_NO_INT32(m) TF_CALL_COMPLEX_TYPES(m)
 #define TF_CALL_POD_TYPES(m) TF_CALL_NUMBER_TYPES(m) TF_CALL_bool(m)
 #define TF_CALL_POD_STRING_TYPES(m) TF_CALL_POD_TYPES(m) TF_CALL_tstring(m)
-// Kernels for variants may be registered, and never run.
+// Kernels for variants may be registered, but never run.
 #define TF_CALL_ALL_TYPES(m) TF_CALL_POD_STRING_TYPES(m) TF_CALL_resource(m) TF_CALL_variant(m)
 #define TF_CALL_QUANTIZED_TYPES(m) TF_CALL_qint8(m) TF_CALL_quint8(m) TF_CALL_qint32(m)
 #define TF_CALL_SAVE_RESTORE_TYPES(m)      \
   TF_CALL_REAL_NUMBER_TYPES_NO_BFLOAT16(m) \
   TF_CALL_COMPLEX_TYPES(m) TF_CALL_QUANTIZED_TYPES(m) TF_CALL_bool(m) TF_CALL_tstring(m)
-// Types of kernels for GPUs, which may be registered, and never run.
+// GPU types. Kernels for them may be registered, but never run.
 #define TF_CALL_GPU_NUMBER_TYPES(m) TF_CALL_FLOAT_TYPES(m)
 #define TF_CALL_GPU_NUMBER_TYPES_NO_HALF(m) TF_CALL_float(m) TF_CALL_double(m)
 #define TF_CALL_GPU_ALL_TYPES(m) \

@@ -23,7 +23,7 @@ namespace {
 
 using RendezvousArgs = RendezvousInterface::Args;
 
-// Holds a reference to the arguments' device context.
+// Holds a reference to the device context of the arguments.
 class KeptArgs {
  public:
   explicit KeptArgs(const RendezvousArgs& args) : args_(args) {
@@ -56,16 +56,16 @@ struct Receiver {
   CancellationToken token = CancellationManager::kInvalidToken;
 };
 
-// The tensors of a name, or those who wait for one: one of the two is empty.
+// The tensors sent under a name, or the receivers waiting for it. One of the two lists is empty.
 struct TensorQueue {
   std::deque<SentTensor> values;
   std::deque<Receiver> waiters;
 };
 
-// Calls back without a lock, as a callback may send or receive.
+// Calls back without a lock, because a callback may send or receive.
 void CallReceiver(const Receiver& waiter, const absl::Status& status, const RendezvousArgs& sender,
                   const Tensor& tensor, bool is_dead) {
-  // A callback of the manager that is running finds no such waiter.
+  // A running callback of the manager no longer finds the waiter.
   if (CancellationManager* const manager = waiter.args.get().cancellation_manager;
       manager != nullptr && waiter.token != CancellationManager::kInvalidToken) {
     manager->TryDeregisterCallback(waiter.token);
@@ -73,7 +73,7 @@ void CallReceiver(const Receiver& waiter, const absl::Status& status, const Rend
   waiter.done(status, sender, waiter.args.get(), tensor, is_dead);
 }
 
-// The state, which callbacks of cancellation managers may outlive.
+// The shared state. Callbacks of cancellation managers may outlive the rendezvous.
 class RendezvousTable {
  public:
   absl::Status Send(const std::string& key, const RendezvousArgs& args, const Tensor& tensor,
@@ -137,7 +137,7 @@ class RendezvousTable {
   }
 
  private:
-  // Returns false if the waiter is cancelled already.
+  // Returns false if the waiter is already cancelled.
   bool Register(const std::shared_ptr<RendezvousTable>& self, const std::string& key,
                 Receiver* waiter) {
     waiter->id = next_id_++;
@@ -164,7 +164,7 @@ class RendezvousTable {
       waiters.erase(found);
       if (waiters.empty()) queues_.erase(queue);
     }
-    // The manager is cancelling: it holds no callback of this waiter.
+    // The manager is cancelling, so it holds no callback for this waiter.
     waiter->token = CancellationManager::kInvalidToken;
     CallReceiver(*waiter, errors::Cancelled("RecvAsync is cancelled."), RendezvousArgs(), Tensor(),
                  false);
@@ -220,7 +220,7 @@ absl::Status RendezvousInterface::Recv(const ParsedKey& key, const Args& args, T
     Tensor tensor;
     bool is_dead = false;
   } result;
-  // Ends the wait when the time is over, and when the caller's manager cancels.
+  // Ends the wait on a timeout, or when the caller's manager cancels.
   CancellationManager stop;
   CancellationManager* const manager = args.cancellation_manager;
   CancellationToken token = CancellationManager::kInvalidToken;
@@ -247,7 +247,7 @@ absl::Status RendezvousInterface::Recv(const ParsedKey& key, const Args& args, T
     is_late = !WaitForNotificationWithTimeout(&result.done, microseconds);
     if (is_late) stop.StartCancel();
   }
-  // A sender that has taken the waiter out calls back.
+  // A sender that has removed the waiter will call back.
   result.done.WaitForNotification();
   if (manager != nullptr) manager->DeregisterCallback(token);
   if (is_late && errors::IsCancelled(result.status)) {

@@ -1,5 +1,5 @@
-// Rendezvous: passes tensors by name between threads. Serves a program's own threads: sessions run
-// a graph on one device and have none.
+// Rendezvous: passes tensors by name between threads. It serves a program's own threads. Sessions
+// do not use it, because they run a graph on one device.
 //
 // Thread safety: all methods may be called from any thread.
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_RENDEZVOUS_H_
@@ -24,14 +24,14 @@ namespace tensorflow {
 class RendezvousInterface {
  public:
   struct Args {
-    // Kept until the tensor is received.
+    // A reference is held until the tensor is received.
     DeviceContext* device_context = nullptr;
     AllocatorAttributes alloc_attrs;
     // Ends the wait of a receiver with CANCELLED. Borrowed.
     CancellationManager* cancellation_manager = nullptr;
   };
 
-  // A parsed key. Its views refer to the key that it owns.
+  // A parsed key. Its views refer to the key, which it owns.
   struct ParsedKey {
     ParsedKey() = default;
     ParsedKey(const ParsedKey& other) { *this = other; }
@@ -50,22 +50,22 @@ class RendezvousInterface {
     std::string buf_;
   };
 
-  // Receives the status, the arguments of the sender and of the receiver, the tensor, and whether
-  // it is dead.
+  // Receives the status, the arguments of the sender and the receiver, the tensor, and a flag for
+  // dead tensors.
   using DoneCallback =
       std::function<void(const absl::Status&, const Args&, const Args&, const Tensor&, bool)>;
 
   virtual ~RendezvousInterface() = default;
-  // Passes a tensor to the receiver that has waited longest, or keeps it for the next one.
+  // Passes a tensor to the receiver that has waited longest, or keeps it for the next receiver.
   virtual absl::Status Send(const ParsedKey& key, const Args& args, const Tensor& val,
                             bool is_dead) = 0;
-  // Calls `done` once there is a tensor: on this thread, or on the thread of the sender.
+  // Calls `done` when a tensor is available, on this thread or on the thread of the sender.
   virtual void RecvAsync(const ParsedKey& key, const Args& args, DoneCallback done) = 0;
-  // Waits for a tensor; with a positive timeout, DEADLINE_EXCEEDED after it. The next tensor is
-  // then for the next receiver.
+  // Waits for a tensor. With a positive timeout, returns DEADLINE_EXCEEDED after it; the next
+  // tensor then goes to the next receiver.
   absl::Status Recv(const ParsedKey& key, const Args& args, Tensor* val, bool* is_dead,
                     int64_t timeout_ms = 0);
-  // Ends all waits, those in progress and later ones, with the error.
+  // Ends all current and later waits with the error.
   virtual void StartAbort(const absl::Status& status) = 0;
 };
 

@@ -1,4 +1,4 @@
-// ResourceBase: state of kernels that outlives a run, counted by its references.
+// ResourceBase: reference-counted kernel state that outlives a run.
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_RESOURCE_BASE_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_RESOURCE_BASE_H_
 
@@ -12,7 +12,8 @@ namespace tensorflow {
 
 class ResourceBase : public core::WeakRefCounted {
  public:
-  // Return a line for people. A class overrides one: TensorFlow 1.x has the second.
+  // Return a description in one line. Classes override one of these functions; TensorFlow 1.x has
+  // the second.
   virtual std::string DebugString() const { return ""; }
   virtual std::string DebugString() {
     return static_cast<const ResourceBase*>(this)->DebugString();

@@ -15,7 +15,7 @@ struct ResourceHandle::Info final : gradflow::ResourceBase {
 };
 
 const ResourceHandle::State& ResourceHandle::info() const {
-  // Handles made by gradflow's kernels have no such part.
+  // Handles that gradflow's kernels create have no such part.
   static const State& none = *[] {
     auto* state = new State;
     state->device = "/device:CPU:0";
@@ -72,7 +72,7 @@ void ResourceHandle::set_container(const std::string& container) {
 }
 
 void ResourceHandle::set_name(const std::string& name) {
-  // A copy: the name may be that of this handle.
+  // Copies, because `name` may be the name of this handle.
   Set(Copy(), std::string(name));
 }
 

@@ -1,5 +1,5 @@
-// ResourceHandle: the element of a tensor of type DT_RESOURCE. It is gradflow's, with TensorFlow's
-// names: views of a tensor see either class.
+// ResourceHandle: the element type of DT_RESOURCE tensors. It is gradflow's class with TensorFlow's
+// names, and views of a tensor accept either class.
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_RESOURCE_HANDLE_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_RESOURCE_HANDLE_H_
 
@@ -20,7 +20,7 @@
 
 namespace tensorflow {
 
-// A type and a shape of what a handle refers to.
+// The type and shape of the value that a handle refers to.
 struct DtypeAndPartialTensorShape {
   DataType dtype = DT_INVALID;
   PartialTensorShape shape;
@@ -31,23 +31,23 @@ class ResourceHandle : public gradflow::ResourceHandle {
   ResourceHandle() = default;
   ResourceHandle(const gradflow::ResourceHandle& other)  // NOLINT: both are one
       : gradflow::ResourceHandle(other) {}
-  // Each copy holds a reference of its own to a resource that the handle owns. (Tensors that share
-  // elements, and copies that gradflow's kernels make, share one.)
+  // Each copy holds a separate reference to a resource that the handle owns. (Tensors that share
+  // elements, and copies that gradflow's kernels make, share one reference.)
   ResourceHandle(const ResourceHandle& other);
   ResourceHandle& operator=(const ResourceHandle& other);
   ResourceHandle(ResourceHandle&&) = default;
   ResourceHandle& operator=(ResourceHandle&&) = default;
   ~ResourceHandle() = default;
-  // The state of a message. Ends the program if a shape is not valid.
+  // Creates the handle of a message. Ends the program if a shape is invalid.
   explicit ResourceHandle(const ResourceHandleProto& proto);
   static absl::Status BuildResourceHandle(const ResourceHandleProto& proto, ResourceHandle* out);
 
-  // A handle with these properties.
+  // Creates a handle with these properties.
   static ResourceHandle Make(const std::string& device, const std::string& container,
                              const std::string& name, const TypeIndex& type,
                              const std::vector<DtypeAndPartialTensorShape>& dtypes_and_shapes,
                              core::RefCountPtr<ResourceBase> resource = nullptr);
-  // A handle that owns the resource, and takes over the caller's reference to it.
+  // Creates a handle that owns the resource, and takes over the caller's reference.
   template <typename Stack = std::nullptr_t>
   static ResourceHandle MakeRefCountingHandle(
       ResourceBase* resource, const std::string& device,
@@ -59,7 +59,7 @@ class ResourceHandle : public gradflow::ResourceHandle {
       ResourceBase* resource, const std::string& device, const TypeIndex& type,
       const std::vector<DtypeAndPartialTensorShape>& dtypes_and_shapes);
 
-  // The device, the container and the name of the resource, and the type of its class.
+  // The device, the container, the name of the resource, and its type.
   const std::string& device() const { return info().device; }
   void set_device(const std::string& device);
   const std::string& container() const;
@@ -82,7 +82,8 @@ class ResourceHandle : public gradflow::ResourceHandle {
            a.name() == b.name();
   }
   friend bool operator!=(const ResourceHandle& a, const ResourceHandle& b) { return !(a == b); }
-  // Returns NOT_FOUND unless the handle owns a resource, INVALID_ARGUMENT if it is not a T.
+  // Returns NOT_FOUND unless the handle owns a resource, and INVALID_ARGUMENT if the resource is
+  // not a T.
   template <typename T>
   absl::StatusOr<T*> GetResource() const {
     if (!IsRefCounting()) {
@@ -106,7 +107,7 @@ class ResourceHandle : public gradflow::ResourceHandle {
   absl::Status FromProto(const ResourceHandleProto& proto);
 
  private:
-  // The fields that gradflow's handle lacks, kept as the resource that it owns.
+  // The fields that gradflow's handle lacks. They are stored as the resource that it owns.
   struct Info;
   struct State {
     std::string device;
@@ -120,7 +121,7 @@ class ResourceHandle : public gradflow::ResourceHandle {
   void Set(State state, const std::string& name);
   const State& info() const;
 };
-// Elements of tensors are of the base class.
+// Elements of tensors have the base class.
 static_assert(sizeof(ResourceHandle) == sizeof(gradflow::ResourceHandle));
 
 }  // namespace tensorflow

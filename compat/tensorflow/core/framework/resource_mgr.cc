@@ -24,7 +24,7 @@ absl::Status ResourceMgr::CheckNotFinalized() const {
 absl::Status ResourceMgr::Add(const std::string& container, const TypeIndex& type,
                               const std::string& name, tensorflow::ResourceBase* resource,
                               bool owned) {
-  // Dropped without the lock.
+  // Dropped after the lock is released.
   core::RefCountPtr<tensorflow::ResourceBase> dropped;
   const std::lock_guard<std::recursive_mutex> lock(mutex_);
   TF_RETURN_IF_ERROR(CheckNotFinalized());

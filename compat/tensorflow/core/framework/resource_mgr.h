@@ -1,12 +1,12 @@
-// ResourceMgr: resources of kernels by container, C++ type and name.
+// ResourceMgr: resources of kernels, by container, C++ type and name.
 //
 //   Table* table;
 //   OP_REQUIRES_OK(ctx, ctx->resource_manager()->LookupOrCreate<Table>(
 //       container, name, &table, [](Table** ret) { *ret = new Table; return OkStatus(); }));
 //   core::ScopedUnref unref(table);
 //
-// A session has one. It holds the resources of the program's own kernels; gradflow's variables are
-// not among them. Thread-safe.
+// Each session has a ResourceMgr. It holds the resources of the program's own kernels, but not
+// gradflow's variables. Thread-safe.
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_RESOURCE_MGR_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_RESOURCE_MGR_H_
 
@@ -42,14 +42,14 @@ class ResourceMgr : public gradflow::ResourceBase {
 
   const std::string& default_container() const { return default_container_; }
 
-  // Adds a resource and takes ownership of the caller's reference. Returns ALREADY_EXISTS if there
-  // is one of that name and type. Returns FAILED_PRECONDITION after Finalize(); the caller then
+  // Adds a resource and takes over the caller's reference. Returns ALREADY_EXISTS if a resource
+  // with this name and type exists. Returns FAILED_PRECONDITION after Finalize(); the caller then
   // keeps its reference.
   template <typename T>
   absl::Status Create(const std::string& container, const std::string& name, T* resource) {
     return Add(container, TypeIndex::Make<T>(), name, resource, true);
   }
-  // Adds a resource that others own. It is not found once they have dropped it.
+  // Adds a resource that others own. It is no longer found after they have dropped it.
   template <typename T>
   absl::Status CreateUnowned(const std::string& container, const std::string& name, T* resource) {
     return Add(container, TypeIndex::Make<T>(), name, resource, false);
@@ -71,7 +71,7 @@ class ResourceMgr : public gradflow::ResourceBase {
     return status;
   }
   absl::Status Lookup(const ResourceHandle& handle, tensorflow::ResourceBase** resource) const;
-  // Looks many up; those that are not found are null.
+  // Looks up many resources. Missing resources are null.
   template <typename T>
   absl::Status LookupMany(
       const std::vector<std::pair<const std::string*, const std::string*>>& containers_and_names,
@@ -83,8 +83,8 @@ class ResourceMgr : public gradflow::ResourceBase {
     }
     return absl::OkStatus();
   }
-  // Returns a new reference to a resource. If there is none, calls creator(&resource), which
-  // returns a status, and adds it. The manager's lock is held while the creator runs.
+  // Returns a new reference to a resource. If it does not exist, calls creator(&resource), which
+  // returns a status, and adds the resource. The manager's lock is held while the creator runs.
   template <typename T, typename Creator>
   absl::Status LookupOrCreate(const std::string& container, const std::string& name, T** resource,
                               Creator creator) {
@@ -96,7 +96,7 @@ class ResourceMgr : public gradflow::ResourceBase {
     (*resource)->Ref();
     const absl::Status status = Create(container, name, *resource);
     if (!status.ok()) {
-      // Create() has dropped the manager's reference, unless it has not looked.
+      // With ALREADY_EXISTS, Create() has already dropped the manager's reference.
       if (!absl::IsAlreadyExists(status)) (*resource)->Unref();
       (*resource)->Unref();
       *resource = nullptr;
@@ -112,8 +112,8 @@ class ResourceMgr : public gradflow::ResourceBase {
     return status;
   }
 
-  // Removes a resource. Returns NOT_FOUND if there is none, INTERNAL if the manager does not own
-  // it.
+  // Removes a resource. Returns NOT_FOUND if it does not exist, and INTERNAL if the manager does
+  // not own it.
   template <typename T>
   absl::Status Delete(const std::string& container, const std::string& name) {
     return Remove(container, TypeIndex::Make<T>().hash_code(), name);
@@ -130,12 +130,12 @@ class ResourceMgr : public gradflow::ResourceBase {
 
   // Returns a unique number for the name of a private resource.
   int64_t NewPrivateNumber();
-  // Lives as long as the manager.
+  // Lives for as long as the manager.
   std::weak_ptr<const bool> alive() const { return alive_; }
 
  private:
   struct Entry {
-    // Returns null if its owner has dropped it.
+    // Returns null if its owner has dropped the resource.
     core::RefCountPtr<tensorflow::ResourceBase> NewRef() const {
       return owned != nullptr ? core::GetNewRef(owned.get()) : unowned.GetNewRef();
     }
@@ -145,7 +145,7 @@ class ResourceMgr : public gradflow::ResourceBase {
     core::WeakPtr<tensorflow::ResourceBase> unowned;
     std::string type_name;
   };
-  // By type and name.
+  // Keyed by type and name.
   using Container = std::map<std::pair<uint64_t, std::string>, Entry>;
 
   absl::Status Add(const std::string& container, const TypeIndex& type, const std::string& name,
@@ -159,17 +159,17 @@ class ResourceMgr : public gradflow::ResourceBase {
 
   const std::string default_container_;
   const std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
-  // Creators may look other resources up.
+  // Recursive, because creators may look up other resources.
   mutable std::recursive_mutex mutex_;
   std::map<std::string, Container> containers_;
   int64_t private_numbers_ = 0;
   bool finalized_ = false;
 };
 
-// The resources of one step, in a container of their own, which ends with this object.
+// The resources of one step, in a separate container that is removed with this object.
 class ScopedStepContainer {
  public:
-  // `cleanup` removes the container of a name.
+  // `cleanup` removes the container with the given name.
   ScopedStepContainer(int64_t step_id, std::function<absl::Status(const std::string&)> cleanup,
                       const std::string& prefix = "")
       : step_id_(step_id),
@@ -183,7 +183,7 @@ class ScopedStepContainer {
   const std::string& name() const { return name_; }
   void CleanUp() { cleanup_(name_).IgnoreError(); }
 
-  // Those of ResourceMgr, in this container.
+  // Same as in ResourceMgr, for this container.
   template <typename T>
   absl::Status Create(ResourceMgr* manager, const std::string& name, T* resource) {
     return manager->Create(name_, name, resource);
@@ -208,17 +208,17 @@ class ScopedStepContainer {
   const std::function<absl::Status(const std::string&)> cleanup_;
 };
 
-// The container and the name of a kernel's resource, by the attributes of its node.
+// The container and the name of a kernel's resource, from the attributes of its node.
 class ContainerInfo {
  public:
-  // Reads `container` and `shared_name`. Without a shared name, the name is that of the node, or
-  // one that no other kernel has.
+  // Reads `container` and `shared_name`. Without a shared name, uses the name of the node, or a
+  // name that no other kernel has.
   absl::Status Init(ResourceMgr* manager, const NodeDef& node, bool use_node_name_as_default);
   absl::Status Init(ResourceMgr* manager, const NodeDef& node) {
     return Init(manager, node, false);
   }
 
-  // Returns null if the manager is gone.
+  // Returns null if the manager no longer exists.
   ResourceMgr* resource_manager() const { return alive_.expired() ? nullptr : manager_; }
   const std::string& container() const { return container_; }
   const std::string& name() const { return name_; }
@@ -260,13 +260,13 @@ absl::Status MakeResourceHandleToOutput(OpKernelContext* ctx, int output,
 // Return the handle in an input, or INVALID_ARGUMENT.
 absl::Status HandleFromInput(OpKernelContext* ctx, int input, ResourceHandle* handle);
 absl::Status HandleFromInput(OpKernelContext* ctx, absl::string_view input, ResourceHandle* handle);
-// Returns the handle in an input, or an empty handle. The handle is a copy, since tensors hold
-// gradflow's handle type.
+// Returns a copy of the handle in an input, because tensors hold gradflow's handle type. Returns an
+// empty handle if there is none.
 ResourceHandle HandleFromInput(OpKernelContext* ctx, int input);
 
 namespace internal {
 
-// Returns INVALID_ARGUMENT if the handle is of another device.
+// Returns INVALID_ARGUMENT if the handle belongs to another device.
 absl::Status ValidateDevice(OpKernelContext* ctx, const ResourceHandle& handle);
 // Returns INTERNAL if there is no manager.
 absl::Status RequireManager(OpKernelContext* ctx);
@@ -279,7 +279,7 @@ absl::Status ValidateDeviceAndType(OpKernelContext* ctx, const ResourceHandle& h
 
 }  // namespace internal
 
-// Adds the resource of a handle, and takes over the caller's reference if that succeeds.
+// Adds the resource of a handle. On success, takes over the caller's reference.
 template <typename T>
 absl::Status CreateResource(OpKernelContext* ctx, const ResourceHandle& handle, T* value) {
   TF_RETURN_IF_ERROR(internal::ValidateDeviceAndType<T>(ctx, handle));
@@ -323,7 +323,7 @@ absl::Status LookupOrCreateResource(OpKernelContext* ctx, const ResourceHandle& 
   value->reset(found);
   return status;
 }
-// Removes the resource of a handle. Without effect for a handle that owns it.
+// Removes the resource of a handle. No effect if the handle owns the resource.
 template <typename T>
 absl::Status DeleteResource(OpKernelContext* ctx, const ResourceHandle& handle) {
   if (handle.IsRefCounting()) return absl::OkStatus();

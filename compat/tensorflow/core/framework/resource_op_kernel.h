@@ -1,4 +1,4 @@
-// ResourceOpKernel: a kernel that makes a resource, and returns a handle to it.
+// ResourceOpKernel: a kernel that creates a resource, and returns a handle to it.
 //
 //   class TableOp : public ResourceOpKernel<Table> {
 //    public:
@@ -27,10 +27,10 @@ class ResourceOpKernel : public OpKernel {
   explicit ResourceOpKernel(OpKernelConstruction* context) : OpKernel(context) {
     has_resource_type_ = num_outputs() > 0 && output_type(0) == DT_RESOURCE;
     if (has_resource_type_) return;
-    // A vector of the container and the name, as TensorFlow 1.x had.
+    // A vector with the container and the name, as in TensorFlow 1.x.
     OP_REQUIRES_OK(context, context->allocate_temp(DT_STRING, TensorShape({2}), &tensor_));
   }
-  // Removes a resource that no other kernel can have.
+  // Removes the resource if no other kernel can have it.
   ~ResourceOpKernel() override {
     if (!cinfo_.resource_is_private_to_kernel() || cinfo_.resource_manager() == nullptr) return;
     cinfo_.resource_manager()->template Delete<T>(cinfo_.container(), cinfo_.name()).IgnoreError();
@@ -69,9 +69,9 @@ class ResourceOpKernel : public OpKernel {
   }
 
  private:
-  // Makes the resource. The manager takes over the reference.
+  // Creates the resource. The manager takes over the reference.
   virtual Status CreateResource(T** resource) = 0;
-  // Checks a resource that another kernel may have made.
+  // Checks a resource that another kernel may have created.
   virtual Status VerifyResource(T* /*resource*/) { return absl::OkStatus(); }
 
   mutex mu_;

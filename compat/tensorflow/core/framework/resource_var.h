@@ -1,4 +1,4 @@
-// Var: a variable as a resource of the program's own kernels. gradflow's variables are not of this
+// Var: a variable as a resource of the program's own kernels. gradflow's variables have another
 // class (gradflow/core/variable.h).
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_RESOURCE_VAR_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_RESOURCE_VAR_H_

@@ -15,7 +15,7 @@ namespace tensorflow {
 namespace shape_inference {
 namespace {
 
-// Returns the error of two dimensions that must be equal.
+// Returns an error about two dimensions that must be equal.
 absl::Status NotEqual(int64 a, int64 b) {
   return errors::InvalidArgument("Dimensions must be equal, but are ", a, " and ", b);
 }
@@ -325,7 +325,7 @@ absl::Status InferenceContext::Merge(DimensionHandle a, DimensionHandle b, Dimen
     return NotEqual(Value(a), Value(b));
   }
   if (!a.SameHandle(b) && (!ValueKnown(a) || !ValueKnown(b))) merged_dims_.emplace_back(a, b);
-  // The one that is known; `a` if both are or neither is.
+  // Returns the known dimension; `a` if both or neither are known.
   *out = ValueKnown(a) || !ValueKnown(b) ? a : b;
   return absl::OkStatus();
 }
@@ -345,7 +345,7 @@ absl::Status InferenceContext::Merge(ShapeHandle a, ShapeHandle b, ShapeHandle* 
     return errors::InvalidArgument("Shapes must be equal rank, but are ", Rank(a), " and ",
                                    Rank(b));
   }
-  // True if a (b) has everything that is known of both.
+  // True while a (or b) has all sizes that either shape knows.
   bool is_a = true, is_b = true;
   for (int i = 0; i < Rank(a); ++i) {
     const int64 size_a = Value(a->dims_[i]);
@@ -615,7 +615,7 @@ absl::Status InferenceContext::Subshape(ShapeHandle s, int64 start, int64 end, i
   };
   int64 first = 0, last = 0;
   TF_RETURN_IF_ERROR(resolve("start", start, &first));
-  // Backwards, a missing end includes the first dimension.
+  // With a negative stride, a missing end includes the first dimension.
   if (stride < 0 && end == kEnd) {
     last = -1;
   } else {
@@ -866,7 +866,7 @@ bool InferenceContext::Update(Handles* handles, int i, const ShapesAndTypes& val
     if (relax) {
       Relax(item.shape, values[k].shape, &shape);
     } else if (!Merge(item.shape, values[k].shape, &shape).ok()) {
-      // Shapes that contradict each other stay as they are.
+      // Contradictory shapes are left unchanged.
       continue;
     }
     changed = changed || !shape.SameHandle(item.shape);
@@ -898,11 +898,11 @@ using Shapes = std::vector<PartialTensorShape>;
 // An input or output, and one of its dimensions.
 using Place = std::pair<int, int>;
 
-// Returns the dimensions of outputs that are dimensions of inputs, with those. A plain shape
-// function does not tell, so this calls it with other sizes: an output dimension is the input
-// dimension whose size it takes, if a change of no other input dimension changes it. Sizes that are
-// an error tell nothing. Traces nothing if the inputs have very many dimensions, as the number of
-// calls is at most the square of their number.
+// Maps dimensions of outputs to the input dimensions that they equal. A plain shape function does
+// not report this, so the function is called with other sizes: an output dimension is an input
+// dimension if it takes its size and changes with no other input dimension. Sizes that cause an
+// error give no information. Traces nothing if the inputs have very many dimensions, because the
+// number of calls may grow with the square of their number.
 std::map<Place, Place> TraceDims(const Shapes& inputs, const Shapes& outputs,
                                  absl::FunctionRef<absl::Status(const Shapes&, Shapes*)> infer) {
   constexpr size_t kMaxTracedDims = 32;
@@ -912,12 +912,13 @@ std::map<Place, Place> TraceDims(const Shapes& inputs, const Shapes& outputs,
   }
   std::map<Place, Place> origins;
   if (places.size() > kMaxTracedDims) return origins;
-  // Returns the size of an output dimension, or less than -1 if it has another rank.
+  // Returns the size of an output dimension, or less than -1 if the rank differs.
   const auto size_of = [](const Shapes& shapes, const Place& place) -> int64 {
     const PartialTensorShape& shape = shapes[place.first];
     return place.second < shape.dims() ? shape.dim_size(place.second) : -2;
   };
-  // A size that is not the present one: a power of two, which groups divide, if that is unknown.
+  // Returns a size that differs from the present one. For an unknown size, a power of two, so that
+  // group counts divide it.
   const auto other_size = [&](const Place& place) -> int64 {
     constexpr int64 kOther = 1 << 12;
     const int64 size = inputs[place.first].dim_size(place.second);
@@ -957,7 +958,7 @@ std::map<Place, Place> TraceDims(const Shapes& inputs, const Shapes& outputs,
 }  // namespace
 
 absl::Status CallPlainShapeFn(gradflow::ShapeFn fn, const OpDef& op_def, InferenceContext* c) {
-  // The node may be of another op, which has this function, too.
+  // The node may be of another op that has the same shape function.
   NodeDef storage;
   NodeDef node = c->attrs().ToNode(&storage);
   node.set_op(op_def.name());
@@ -968,7 +969,7 @@ absl::Status CallPlainShapeFn(gradflow::ShapeFn fn, const OpDef& op_def, Inferen
     num_inputs = input_types.size();
     num_outputs = output_types.size();
   } else {
-    // The other op lacks an attribute. Lists may be of any length.
+    // The other op lacks an attribute. Lists may have any length.
     const auto is_single = [](const OpDef::ArgDef& arg) {
       return arg.number_attr().empty() && arg.type_list_attr().empty();
     };

@@ -1,8 +1,8 @@
 // InferenceContext: the argument of shape functions, with TensorFlow's interface.
 //
-// Handles refer to shapes and dimensions that the context owns. Two handles of one dimension are
-// SameHandle(), also if its size is unknown. Between the nodes of a graph, gradflow passes plain
-// shapes: which unknown dimensions of two nodes are equal is not tracked.
+// Handles refer to shapes and dimensions that the context owns. Two handles of the same dimension
+// are SameHandle(), even if its size is unknown. gradflow passes plain shapes between the nodes of
+// a graph, so equal unknown dimensions of different nodes are not tracked.
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_SHAPE_INFERENCE_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_SHAPE_INFERENCE_H_
 
@@ -40,7 +40,7 @@ class Dimension {
  public:
   Dimension(const Dimension&) = delete;
   Dimension& operator=(const Dimension&) = delete;
-  // For the context, which owns dimensions.
+  // For the context, which owns all dimensions.
   explicit Dimension(int64 value) : value_(value) {}
 
  private:
@@ -71,7 +71,8 @@ class Shape {
  public:
   Shape(const Shape&) = delete;
   Shape& operator=(const Shape&) = delete;
-  // For the context, which owns shapes: one of unknown rank, and one of the given dimensions.
+  // For the context, which owns all shapes. Create a shape of unknown rank, and a shape with the
+  // given dimensions.
   Shape() : rank_(-1) {}
   explicit Shape(const std::vector<DimensionHandle>& dims)
       : rank_(static_cast<int32>(dims.size())), dims_(dims) {}
@@ -108,7 +109,7 @@ struct DimensionOrConstant {
                          "InferenceContext::kUnknownDim but got "
                       << val;
   }
-  // If not set, `val` is the operand.
+  // If not set, the operand is `val`.
   DimensionHandle dim;
   int64 val = -1;
 };
@@ -130,10 +131,10 @@ class InferenceContext {
   static constexpr int64 kUnknownDim = -1;
   static constexpr int32 kUnknownRank = -1;
 
-  // The context of a node with the given inputs. `input_tensors` and `input_tensors_as_shapes` may
-  // have fewer elements than there are inputs; missing and null ones are not known. If the
-  // definition and the attributes contradict each other, construction_status() is an error. Borrows
-  // the node and the tensors.
+  // Creates the context of a node with the given inputs. `input_tensors` and
+  // `input_tensors_as_shapes` may have fewer elements than there are inputs. Missing and null
+  // elements are unknown. If the definition and the attributes contradict each other,
+  // construction_status() is an error. Borrows the node and the tensors.
   InferenceContext(
       int graph_def_version, const AttrSlice& attrs, const OpDef& op_def,
       const std::vector<ShapeHandle>& input_shapes, const std::vector<const Tensor*>& input_tensors,
@@ -146,22 +147,22 @@ class InferenceContext {
       const std::vector<PartialTensorShape>& input_tensors_as_shapes,
       const std::vector<std::unique_ptr<std::vector<std::pair<PartialTensorShape, DataType>>>>&
           input_handle_shapes_and_types);
-  // The context of a node of a gradflow graph. Borrows `context`. Not in TensorFlow.
+  // Creates the context of a node in a gradflow graph. Borrows `context`. Not in TensorFlow.
   explicit InferenceContext(gradflow::ShapeContext& context);
   InferenceContext(const InferenceContext&) = delete;
   InferenceContext& operator=(const InferenceContext&) = delete;
   ~InferenceContext();
 
   const absl::Status& construction_status() const { return construction_status_; }
-  // Calls fn(this). Adds the node, its inputs and the values that `fn` asked for to an error.
+  // Calls fn(this). Adds the node, its inputs, and the values that `fn` requested to an error.
   absl::Status Run(const std::function<absl::Status(InferenceContext* c)>& fn);
 
   // ---- Inputs, attributes, outputs ----
 
   int num_inputs() const { return static_cast<int>(inputs_.size()); }
   int num_outputs() const { return static_cast<int>(outputs_.size()); }
-  // If there is no input or output i, the shape is unknown, and status() an error, which the caller
-  // of the shape function then returns.
+  // If there is no input or output i, the shape is unknown, and status() is an error. The caller of
+  // the shape function then returns the error.
   ShapeHandle input(int64 i) const { return HasInput(i) ? inputs_[i] : ShapeHandle(); }
   ShapeHandle output(int64 i) const { return HasOutput(i) ? outputs_[i] : ShapeHandle(); }
   void SetInput(int i, ShapeHandle shape) {
@@ -170,15 +171,16 @@ class InferenceContext {
   void set_output(int i, ShapeHandle shape) {
     if (HasOutput(i)) outputs_[i] = shape;
   }
-  // Store (set) the shapes of the tensors of an argument. INVALID_ARGUMENT if there is none of this
-  // name.
+  // Store (set) the shapes of the tensors of an argument. Return INVALID_ARGUMENT if the argument
+  // does not exist.
   absl::Status input(absl::string_view name, std::vector<ShapeHandle>* shapes) const;
   absl::Status output(absl::string_view name, std::vector<ShapeHandle>* shapes) const;
   absl::Status set_output(absl::string_view name, const std::vector<ShapeHandle>& shapes);
-  // Adds outputs of unknown shape. INVALID_ARGUMENT if there are more than `new_output_size`.
+  // Adds outputs of unknown shape. Returns INVALID_ARGUMENT if there are more than
+  // `new_output_size`.
   absl::Status ExpandOutputs(int new_output_size);
 
-  // Returns null if the value is not known when the graph is built.
+  // Returns null if the value is unknown when the graph is built.
   const Tensor* input_tensor(int i);
   void request_input_tensor(int i) {
     if (HasInput(i)) requested_tensor_[i] = true;
@@ -217,15 +219,16 @@ class InferenceContext {
 
   static int32 Rank(ShapeHandle s) { return s.IsSet() ? s->rank_ : kUnknownRank; }
   static bool RankKnown(ShapeHandle s) { return Rank(s) != kUnknownRank; }
-  // Returns dimension i, counted from the end if negative. Unknown if the rank is unknown or there
-  // is no such dimension.
+  // Returns dimension i. A negative i counts from the end. Unknown if the rank is unknown or the
+  // dimension does not exist.
   DimensionHandle Dim(ShapeHandle s, int64 i);
-  // As above. Not set, if the rank is unknown or there is no such dimension.
+  // Like Dim(), but returns a handle that is not set if the rank is unknown or the dimension does
+  // not exist.
   static DimensionHandle DimKnownRank(ShapeHandle s, int64 i);
   static int64 Value(DimensionOrConstant d) { return d.dim.IsSet() ? d.dim->value_ : d.val; }
   static bool ValueKnown(DimensionOrConstant d) { return Value(d) != kUnknownDim; }
   bool FullyDefined(ShapeHandle s) const;
-  // Returns an unknown size if any dimension is unknown, or the product too large.
+  // Returns an unknown size if a dimension is unknown or the product is too large.
   DimensionHandle NumElements(ShapeHandle s);
   void ShapeHandleToProto(ShapeHandle s, TensorShapeProto* proto) const;
   TensorShapeProto ShapeHandleToProto(ShapeHandle s) const;
@@ -237,8 +240,8 @@ class InferenceContext {
   // Describes the node.
   std::string DebugString() const;
 
-  // ---- Constraints. Return INVALID_ARGUMENT if they contradict the known shapes, and reset *out;
-  // otherwise store the refined shape in *out ----
+  // ---- Constraints. If the known shapes contradict them, return INVALID_ARGUMENT and reset *out.
+  // Otherwise, store the refined shape in *out ----
 
   absl::Status WithRank(ShapeHandle s, int64 rank, ShapeHandle* out);
   absl::Status WithRankAtLeast(ShapeHandle s, int64 rank, ShapeHandle* out);
@@ -249,7 +252,7 @@ class InferenceContext {
   // Merges `prefix` with the first dimensions of `s`.
   absl::Status MergePrefix(ShapeHandle s, ShapeHandle prefix, ShapeHandle* s_out,
                            ShapeHandle* prefix_out);
-  // The shapes and dimensions that calls of Merge have found to be the same.
+  // The pairs of shapes and dimensions that Merge calls have found to be equal.
   const std::vector<std::pair<ShapeHandle, ShapeHandle>>& MergedShapes() const {
     return merged_shapes_;
   }
@@ -257,7 +260,7 @@ class InferenceContext {
     return merged_dims_;
   }
   // Merge (relax) the shape of input i with `shape`. Return false if they cannot be merged (if the
-  // input has not changed). A relaxed shape has the dimensions that both shapes have.
+  // input did not change). A relaxed shape keeps the dimensions that both shapes have.
   bool MergeInput(int i, ShapeHandle shape);
   bool RelaxInput(int i, ShapeHandle shape);
 
@@ -266,23 +269,24 @@ class InferenceContext {
   ShapeHandle MakeShape(const std::vector<DimensionHandle>& dims);
   ShapeHandle MakeShape(std::initializer_list<DimensionOrConstant> dims);
   ShapeHandle UnknownShape();
-  // Unknown if the rank is less than 0 or more than a shape can have.
+  // Returns an unknown shape if the rank is negative or more than a shape can have.
   ShapeHandle UnknownShapeOfRank(int64 rank);
   ShapeHandle Scalar() { return MakeShape(std::vector<DimensionHandle>()); }
   ShapeHandle Vector(DimensionOrConstant dim) { return MakeShape({dim}); }
   ShapeHandle Matrix(DimensionOrConstant a, DimensionOrConstant b) { return MakeShape({a, b}); }
-  // Makes the shape whose dimensions are the elements of input i, a vector. A scalar -1 means an
-  // unknown shape; in the second form, so does a scalar that is not known.
+  // Creates the shape whose dimensions are the elements of input i, a vector. A scalar -1 means an
+  // unknown shape. In the second form, an unknown scalar also means an unknown shape.
   absl::Status MakeShapeFromShapeTensor(int i, ShapeHandle* out);
   absl::Status MakeShapeFromShapeTensorTreatScalarAsUnknownShape(int i, ShapeHandle* out);
   absl::StatusOr<ShapeHandle> MakeShapeFromShapeTensor(const TensorShape& shape);
-  // `tensor_shape` is the shape of the tensor, which is null if it is not known.
+  // `tensor_shape` is the shape of `tensor`, which is null if the value is unknown.
   absl::Status MakeShapeFromTensor(const Tensor* tensor, ShapeHandle tensor_shape,
                                    ShapeHandle* out);
   absl::Status MakeShapeFromPartialTensorShape(const PartialTensorShape& shape, ShapeHandle* out);
   absl::Status MakeShapeFromTensorShape(const TensorShape& shape, ShapeHandle* out);
   absl::Status MakeShapeFromShapeProto(const TensorShapeProto& proto, ShapeHandle* out);
-  // Dimensions [start, end) of `s` in steps of `stride`. Negative positions count from the end.
+  // Returns dimensions [start, end) of `s` in steps of `stride`. Negative positions count from the
+  // end.
   absl::Status Subshape(ShapeHandle s, int64 start, ShapeHandle* out);
   absl::Status Subshape(ShapeHandle s, int64 start, int64 end, ShapeHandle* out);
   absl::Status Subshape(ShapeHandle s, int64 start, int64 end, int64 stride, ShapeHandle* out);
@@ -293,12 +297,12 @@ class InferenceContext {
 
   DimensionHandle MakeDim(DimensionOrConstant d) { return shapes_.MakeDim(d); }
   DimensionHandle UnknownDim() { return MakeDim(kUnknownDim); }
-  // Makes a dimension of the value of input i, a scalar. The second form counts negative values
+  // Creates a dimension from the value of input i, a scalar. The second form counts negative values
   // from `input_rank`.
   absl::Status MakeDimForScalarInput(int i, DimensionHandle* out);
   absl::Status MakeDimForScalarInputWithNegativeIndexing(int i, int input_rank,
                                                          DimensionHandle* out);
-  // Store the value of a scalar, or of element i of a vector, of int32 or int64.
+  // Store the value of an int32 or int64 scalar, or of element i of a vector.
   absl::Status GetScalarFromTensor(const Tensor* tensor, int64* value);
   absl::Status GetScalarFromTensor(const Tensor* tensor, int64 i, int64* value);
   absl::Status Add(DimensionHandle a, DimensionOrConstant b, DimensionHandle* out);
@@ -309,8 +313,8 @@ class InferenceContext {
   absl::Status Min(DimensionHandle a, DimensionOrConstant b, DimensionHandle* out);
   absl::Status Max(DimensionHandle a, DimensionOrConstant b, DimensionHandle* out);
 
-  // ---- The values behind resource handles. Null if they are not known. Merge and Relax return
-  // whether anything has changed ----
+  // ---- The values behind resource handles. Null if they are unknown. Merge and Relax return true
+  // if anything has changed ----
 
   using ShapesAndTypes = std::vector<ShapeAndType>;
   const ShapesAndTypes* input_handle_shapes_and_types(int i) const {
@@ -332,7 +336,7 @@ class InferenceContext {
 
   // ---- For the callers of shape functions. Not in TensorFlow ----
 
-  // Returns the first use of an input or output that does not exist, as INTERNAL.
+  // Returns INTERNAL for the first use of an input or output that does not exist.
   const absl::Status& status() const { return status_; }
   // Returns a plain shape, or an error if it has too many dimensions or elements.
   absl::StatusOr<PartialTensorShape> PlainShape(ShapeHandle s) const;
@@ -354,7 +358,7 @@ class InferenceContext {
     }
 
    private:
-    // Deques, as handles point to their elements.
+    // Deques, because handles point to their elements.
     std::deque<Shape> shapes_;
     std::deque<Dimension> dims_;
   };
@@ -363,9 +367,9 @@ class InferenceContext {
   bool HasOutput(int64 i) const { return Has("output", i, num_outputs()); }
   bool Has(absl::string_view kind, int64 i, int count) const;
   ShapeHandle Own(const PartialTensorShape& shape);
-  // Sets everything but the inputs.
+  // Sets everything except the inputs.
   void Init(const OpDef& op_def, const std::vector<const Tensor*>& input_tensors);
-  // Finds the ranges of the arguments, if they are not known yet.
+  // Finds the ranges of the arguments, unless they are known already.
   absl::Status FindRanges() const;
   absl::Status AttachContext(const absl::Status& status);
   absl::Status MakeShape(const Tensor* tensor, ShapeHandle tensor_shape, bool scalar_is_unknown,
@@ -378,7 +382,7 @@ class InferenceContext {
   using Handles = std::vector<std::unique_ptr<ShapesAndTypes>>;
   bool Update(Handles* handles, int i, const ShapesAndTypes& values, bool relax);
 
-  // Null if the context has been made without one.
+  // Null if the context was created without it.
   gradflow::ShapeContext* const context_ = nullptr;
   const int graph_def_version_ = 0;
   const AttrSlice attrs_;
@@ -401,8 +405,8 @@ class InferenceContext {
   mutable absl::Status status_;
 };
 
-// Calls a shape function of gradflow, of op `op_def`, which sees plain shapes. The dimensions of
-// the outputs are new ones. Not in TensorFlow.
+// Calls a gradflow shape function of op `op_def`. The function sees plain shapes, so the outputs
+// have new dimensions. Not in TensorFlow.
 absl::Status CallPlainShapeFn(gradflow::ShapeFn fn, const OpDef& op_def, InferenceContext* c);
 
 }  // namespace shape_inference

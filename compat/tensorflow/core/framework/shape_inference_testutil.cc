@@ -168,7 +168,7 @@ absl::Status ShapeInferenceTestutil::CheckOutput(InferenceContext* c, int output
         if (!ParseDim(choice, &input, &index)) {
           return errors::InvalidArgument(where, ": '", choice, "' is not a dimension");
         }
-        // An input may have a dimension twice.
+        // An input may contain the same dimension twice.
         found = found || (input >= 0 && input < c->num_inputs() &&
                           c->Dim(c->input(input), index).SameHandle(dim));
       }

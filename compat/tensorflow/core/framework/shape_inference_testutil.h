@@ -3,16 +3,16 @@
 //   INFER_OK(op, "[1,?];[?,3]", "[d0_0,d1_1]");
 //
 // Inputs and outputs are separated by ';'. An output is
-//   ?               an unknown shape that is not that of an input
+//   ?               an unknown shape that is not the shape of an input
 //   in0|in1         the same shape as one of these inputs
-//   [1,?,d0_0|d1_2] dimensions: a size, or unknown, other than those of inputs; or the same
-//                   dimension as one of these: d0_1 is dimension 1 of input 0
+//   [1,?,d0_0|d1_2] dimensions: a size, or an unknown dimension that is not an input dimension, or
+//                   one of these input dimensions: d0_1 is dimension 1 of input 0
 //   e               alone: the shape function must return an error.
-// Shape functions of gradflow's own ops see plain shapes, and all dimensions are new.
+// Shape functions of gradflow's own ops see plain shapes, so all output dimensions are new.
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_SHAPE_INFERENCE_TESTUTIL_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_SHAPE_INFERENCE_TESTUTIL_H_
 
-// The library compiles the functions, with or without GoogleTest.
+// The library compiles these functions with or without GoogleTest.
 #if __has_include(<gtest/gtest.h>)
 #include <gtest/gtest.h>
 #endif
@@ -36,7 +36,7 @@ struct ShapeInferenceTestOp {
   explicit ShapeInferenceTestOp(absl::string_view name) : name(name) {}
   std::string name;
   NodeDef node_def;
-  // The known inputs; null for others.
+  // The known inputs. Unknown inputs are null.
   std::vector<const Tensor*> input_tensors;
   std::vector<std::vector<ShapeAndType>*> input_resource_handle_shapes_and_types;
   int graph_def_version = TF_GRAPH_DEF_VERSION;

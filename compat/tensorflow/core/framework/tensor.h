@@ -1,4 +1,4 @@
-// Tensor. As in TensorFlow, errors, logging and StrCat come with it.
+// Tensor. As in TensorFlow, this header also includes errors, logging and StrCat.
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_TENSOR_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_TENSOR_H_
 

@@ -1,5 +1,5 @@
-// test::TensorEq: matches a tensor of the same type and shape with equal elements; those of float
-// and double may be a few units in the last place apart.
+// test::TensorEq: matches a tensor with the same type, shape and elements. Elements of float and
+// double may differ by a few units in the last place.
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_TENSOR_MATCHER_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_TENSOR_MATCHER_H_
 

@@ -87,7 +87,7 @@ class TensorShapeUtils {
   }
   static bool StartsWith(const TensorShape& shape, const TensorShape& prefix);
   static bool EndsWith(const TensorShape& shape, const TensorShape& suffix);
-  // Return INVALID_ARGUMENT if the dimensions are not valid.
+  // Return INVALID_ARGUMENT if the dimensions are invalid.
   static absl::Status MakeShape(gtl::ArraySlice<int32> dims, TensorShape* out);
   static absl::Status MakeShape(gtl::ArraySlice<int64> dims, TensorShape* out);
   static absl::Status MakeShape(const int32* dims, int64 n, TensorShape* out);
@@ -96,7 +96,7 @@ class TensorShapeUtils {
   static absl::Status MakeShape(gtl::ArraySlice<int64> dims, PartialTensorShape* out);
   static absl::Status MakeShape(const int32* dims, int64 n, PartialTensorShape* out);
   static absl::Status MakeShape(const int64* dims, int64 n, PartialTensorShape* out);
-  // Stores the product of the sizes. INVALID_ARGUMENT if it exceeds int64.
+  // Stores the product of the sizes. Returns INVALID_ARGUMENT if it exceeds int64.
   static absl::Status NumElements(gtl::ArraySlice<int64> shape, int64* num_elements);
   // Returns "[[2,3], []]".
   static std::string ShapeListString(gtl::ArraySlice<TensorShape> shapes);
@@ -106,7 +106,7 @@ class PartialTensorShapeUtils {
  public:
   // Returns "[[2,?], <unknown>]".
   static std::string PartialShapeListString(gtl::ArraySlice<PartialTensorShape> shapes);
-  // Return true if both have the same number of shapes, and these are equal (compatible).
+  // Return true if both lists have the same length, and their shapes are equal (compatible).
   static bool AreIdentical(gtl::ArraySlice<PartialTensorShape> shapes0,
                            gtl::ArraySlice<PartialTensorShape> shapes1);
   static bool AreCompatible(gtl::ArraySlice<PartialTensorShape> shapes0,

@@ -17,15 +17,16 @@ namespace tensorflow {
 
 class TensorSlice {
  public:
-  // A slice of no dimensions, or of `dim` full ones.
+  // A slice without dimensions, or with `dim` full dimensions.
   TensorSlice() = default;
   explicit TensorSlice(int dim) { SetFullSlice(dim); }
-  // Pairs of start and length; a length of -1 is that of the dimension.
+  // Pairs of start and length. A length of -1 means the whole dimension.
   explicit TensorSlice(std::initializer_list<std::pair<int64, int64>> extents);
   explicit TensorSlice(const TensorSliceProto& proto);
-  // As above. INVALID_ARGUMENT if a start or length is negative, or the end exceeds int64.
+  // Sets *output to the slice of `proto`. Returns INVALID_ARGUMENT if a start or length is
+  // negative, or the end exceeds int64.
   static absl::Status BuildTensorSlice(const TensorSliceProto& proto, TensorSlice* output);
-  // Parses "-:0,10:14,1": "-" is a full dimension. The second form ends the program on an error.
+  // Parses "-:0,10:14,1", where "-" is a full dimension. The second form ends the program on error.
   static absl::Status Parse(const std::string& str, TensorSlice* output);
   static TensorSlice ParseOrDie(const std::string& str) {
     TensorSlice slice;
@@ -50,19 +51,19 @@ class TensorSlice {
   void AsProto(TensorSliceProto* proto) const;
   std::string DebugString() const;
 
-  // Stores the intersection in *result, unless it is null. Returns false, with an empty *result, if
-  // there is none.
+  // Stores the intersection in *result, unless it is null. If there is none, returns false and an
+  // empty *result.
   bool Intersect(const TensorSlice& other, TensorSlice* result) const;
   bool Overlaps(const TensorSlice& other) const { return Intersect(other, nullptr); }
-  // Stores `sub`, which is within this slice, as a slice of it.
+  // Stores `sub`, which must be within this slice, relative to this slice.
   void ComputeRelative(const TensorSlice& sub, TensorSlice* relative) const;
   // Extends this slice so that it includes `other`.
   void UpdateToCover(const TensorSlice& other);
-  // Stores the shape of the slice of a tensor. INTERNAL if the ranks differ or the slice is not
-  // within the shape; *result_shape is then a scalar.
+  // Stores the shape of this slice of a tensor. If the ranks differ or the slice exceeds the shape,
+  // returns INTERNAL, and *result_shape is a scalar.
   absl::Status SliceTensorShape(const TensorShape& shape, TensorShape* result_shape) const;
   // Stores the start and the size of each dimension, for Eigen's slice(). Appends dimensions of
-  // size 1. REQUIRES: the rank of `shape` is dims(), and at most that of the results.
+  // size 1. REQUIRES: the rank of `shape` is dims(), and at most the rank of the results.
   template <typename Sizes>
   void FillIndicesAndSizes(const TensorShape& shape, Sizes* indices, Sizes* sizes) const {
     CHECK_EQ(shape.dims(), dims());

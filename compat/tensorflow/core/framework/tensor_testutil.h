@@ -92,7 +92,7 @@ bool IsNan(const T& value) {
   return value != value;
 }
 
-// Expects same(x, y) for each pair of elements, and reports the first pair that violates it.
+// Expects same(x, y) for each pair of elements, and reports the first violation.
 template <typename T, typename Same>
 void ExpectElements(const Tensor& x, const Tensor& y, Same same) {
   if (!ExpectSameKind(x, y)) return;
@@ -126,7 +126,7 @@ void ExpectTensorEqual(const Tensor& x, const Tensor& y) {
   });
 }
 
-// Expects equal types and shapes, and is_equal(a, b) of each pair of elements.
+// Expects equal types and shapes, and is_equal(a, b) for each pair of elements.
 template <typename T>
 void ExpectTensorEqual(const Tensor& x, const Tensor& y,
                        std::function<bool(const T&, const T&)> is_equal) {
@@ -146,7 +146,7 @@ void ExpectTensorNear(const Tensor& x, const Tensor& y, double abs_err) {
   });
 }
 
-// Expects equal types, shapes and bits (characters of strings).
+// Expects equal types, shapes and bits. Compares strings by their characters.
 inline void ExpectEqual(const Tensor& x, const Tensor& y) {
   if (!internal::ExpectSameKind(x, y)) return;
   using Types = gradflow::TypeList<float, double, half, bfloat16, int8, int16, int32, int64, uint8,
@@ -159,7 +159,7 @@ inline void ExpectEqual(const Tensor& x, const Tensor& y) {
 
 namespace internal_test {
 
-// Returns true if |x - y| <= atol + rtol * |x|; NaN is close to NaN. Negative tolerances mean a few
+// Returns true if |x - y| <= atol + rtol * |x|. NaN is close to NaN. Negative tolerances mean a few
 // units in the last place.
 template <typename T>
 bool IsClose(const T& x, const T& y, double atol = -1, double rtol = -1) {
@@ -175,7 +175,7 @@ bool IsClose(const T& x, const T& y, double atol = -1, double rtol = -1) {
     tolerance = 5 * static_cast<double>(std::numeric_limits<T>::epsilon());
   }
   const double bound = (atol < 0 ? tolerance : atol) + (rtol < 0 ? tolerance : rtol) * size;
-  // Infinity is close only to itself, although its bound is infinite.
+  // Infinity is only close to itself, although its bound is infinite.
   return std::isfinite(size) && difference <= bound;
 }
 

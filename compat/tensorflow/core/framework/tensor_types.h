@@ -1,9 +1,9 @@
 // TTypes: the types of a tensor's views.
 //
 // If gradflow was configured with Eigen (the macro GRADFLOW_EIGEN_VIEWS, which the targets define),
-// views are Eigen's: TensorMap<Tensor<T, N, RowMajor>>. Their memory need not be aligned, so the
-// aligned and the unaligned types are the same. A view of the wrong type or shape ends the program,
-// as in TensorFlow. Otherwise, views are gradflow's, with indexing, sizes and filling.
+// views are Eigen's: TensorMap<Tensor<T, N, RowMajor>>. Their memory need not be aligned, so
+// aligned and unaligned types are the same. A view of the wrong type or shape ends the program, as
+// in TensorFlow. Otherwise, views are gradflow's, which support indexing, sizes and filling.
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_TENSOR_TYPES_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_TENSOR_TYPES_H_
 
@@ -17,8 +17,8 @@
 
 #ifdef GRADFLOW_EIGEN_VIEWS
 
-// Eigen declares its thread pools only if this is defined. The targets define it as well, for
-// programs that include Eigen first.
+// Eigen declares its thread pools only if this is defined. The targets also define it, for programs
+// that include Eigen first.
 #ifndef EIGEN_USE_THREADS
 #define EIGEN_USE_THREADS
 #endif
@@ -32,7 +32,7 @@ struct TTypes {
   using ConstTensor = Eigen::TensorMap<Eigen::Tensor<const T, NDIMS, Eigen::RowMajor, IndexType>>;
   using UnalignedTensor = Tensor;
   using UnalignedConstTensor = ConstTensor;
-  // With 32-bit indices, which are for other devices.
+  // A view with 32-bit indices, which are meant for other devices.
   using Tensor32Bit = Eigen::TensorMap<Eigen::Tensor<T, NDIMS, Eigen::RowMajor, int>>;
 
   using Scalar =
@@ -68,7 +68,7 @@ auto To32Bit(View in) {
 
 namespace compat_internal {
 
-// End the program. They say what the tensor is and what the view expects.
+// End the program with a message that states the tensor and the expected view.
 [[noreturn]] void WrongViewType(const gradflow::Tensor& tensor, gradflow::DataType expected);
 [[noreturn]] void WrongViewShape(const gradflow::Tensor& tensor, absl::Span<const int64_t> dims,
                                  int expected_dims);
@@ -130,7 +130,7 @@ struct EigenScalar {
 
 namespace gradflow {
 
-// Prints a line per row of the last dimension, or per element of a vector, as Eigen does.
+// Prints a line per row of the last dimension, or per element of a vector, like Eigen.
 template <typename T, int N>
 std::ostream& operator<<(std::ostream& os, const TensorView<T, N>& view) {
   int64_t columns = 1;

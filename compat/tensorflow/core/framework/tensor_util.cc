@@ -3,23 +3,25 @@
 #include <cstring>
 #include <utility>
 
+#include "gradflow/core/resource_handle.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/tensor_proto.h"
+#include "gradflow/core/variant.h"
 #include "tensorflow/core/platform/errors.h"
 
 namespace tensorflow {
 namespace tensor {
 namespace {
 
-// The dimensions of a row.
+// Returns the dimensions of a row.
 TensorShape RowShape(const Tensor& tensor) {
   TensorShape shape = tensor.shape();
   shape.RemoveDim(0);
   return shape;
 }
 
-// Returns how many elements are left if those at the end that repeat the one before are left out.
-// REQUIRES: tensor.NumElements() > 0
+// Returns the number of elements without repetitions of the last element at the end. REQUIRES:
+// tensor.NumElements() > 0
 int64 NumWithoutRepetitions(const Tensor& tensor) {
   int64 count = tensor.NumElements();
   if (tensor.dtype() == DT_STRING) {
@@ -27,6 +29,7 @@ int64 NumWithoutRepetitions(const Tensor& tensor) {
     while (count > 1 && strings(count - 1) == strings(count - 2)) --count;
     return count;
   }
+  if (!gradflow::DataTypeIsPlainBytes(tensor.dtype())) return count;
   const char* const data = static_cast<const char*>(tensor.raw_data());
   const size_t size = gradflow::DataTypeSize(tensor.dtype());
   const auto repeats = [&](int64 i) {
@@ -45,10 +48,13 @@ Tensor DeepCopy(const Tensor& other) {
 
 void DeepCopy(const Tensor& input, Tensor* output) {
   if (input.NumElements() == 0) return;
-  if (input.dtype() == DT_STRING) {
-    const auto strings = input.span<tstring>();
-    std::copy(strings.begin(), strings.end(), output->span<tstring>().begin());
-  } else {
+  using ObjectTypes = gradflow::TypeList<tstring, gradflow::ResourceHandle, gradflow::Variant>;
+  const bool has_objects = gradflow::DispatchType(ObjectTypes(), input.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const auto elements = input.span<T>();
+    std::copy(elements.begin(), elements.end(), output->span<T>().begin());
+  });
+  if (!has_objects) {
     const auto bytes = input.tensor_data();
     std::memcpy(output->raw_data(), bytes.data(), bytes.size());
   }

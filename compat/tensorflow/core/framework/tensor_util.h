@@ -1,4 +1,4 @@
-// Copies, concatenates, splits and writes tensors.
+// Functions that copy, concatenate, split and write tensors.
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_TENSOR_UTIL_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_TENSOR_UTIL_H_
 
@@ -21,32 +21,32 @@
 namespace tensorflow {
 namespace tensor {
 
-// Returns a tensor with elements of its own. It is not initialized if there is no memory for them.
+// Returns a tensor with a copy of the elements. It is uninitialized if there is not enough memory.
 Tensor DeepCopy(const Tensor& other);
 // Copies the elements. REQUIRES: both have the same type and number of elements.
 void DeepCopy(const Tensor& input, Tensor* output);
 
-// Concatenates tensors along dimension 0. INVALID_ARGUMENT if there are none, if one is a scalar,
-// or if types or other dimensions differ.
+// Concatenates tensors along dimension 0. Returns INVALID_ARGUMENT if there are no tensors, a
+// tensor is a scalar, or types or other dimensions differ.
 absl::Status Concat(gtl::ArraySlice<Tensor> tensors, Tensor* result);
-// The inverse: makes a tensor of sizes[i] rows for each i. INVALID_ARGUMENT if `tensor` is a scalar
-// or does not have the sum of `sizes` as dimension 0.
+// The inverse: creates a tensor with sizes[i] rows for each i. Returns INVALID_ARGUMENT if `tensor`
+// is a scalar, or if the sum of `sizes` is not dimension 0.
 absl::Status Split(const Tensor& tensor, gtl::ArraySlice<int64> sizes, std::vector<Tensor>* result);
 
-// Makes a shape from a vector of int32 or int64 sizes; -1 is INVALID_ARGUMENT.
+// Creates a shape from an int32 or int64 vector of sizes. Returns INVALID_ARGUMENT if a size is -1.
 absl::Status MakeShape(const Tensor& shape_t, TensorShape* out);
 
-// Shortens a tensor by leaving out elements at the end that repeat the one before, if it has at
-// least `min_num_elements` elements and gets `min_compression_ratio` times smaller. Returns whether
-// it did.
+// Shortens a tensor by dropping repetitions of the last element at the end, if it has at least
+// `min_num_elements` elements and becomes at least `min_compression_ratio` times smaller. Returns
+// true if it was shortened.
 bool CompressTensorProtoInPlace(int64 min_num_elements, float min_compression_ratio,
                                 TensorProto* tensor);
 inline bool CompressTensorProtoInPlace(TensorProto* tensor) {
   return CompressTensorProtoInPlace(64, 2.0f, tensor);
 }
 
-// Returns a message with `values` in the list of their type (float_val, ...). It is empty if their
-// number is not that of `shape`.
+// Returns a message with `values` in the list of their type (float_val, ...). The message is empty
+// if the number of values does not match `shape`.
 template <typename Type, typename Values>
 TensorProto CreateTensorProtoOf(const Values& values, gtl::ArraySlice<size_t> shape) {
   TensorShape dims;
@@ -70,7 +70,7 @@ TensorProto CreateTensorProtoSpan(gtl::ArraySlice<Type> values, gtl::ArraySlice<
 
 namespace internal {
 
-// The element type of the list of values in a message, and their number.
+// The element type of the message's list of values, and the number of values.
 template <typename T>
 struct TensorProtoHelper {};
 #define GRADFLOW_COMPAT_TENSOR_PROTO_LIST(T, Field, list, fields_per_value) \

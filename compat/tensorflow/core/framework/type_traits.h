@@ -32,7 +32,7 @@ struct is_quantized<qint32> : true_type {};
 template <typename T>
 struct is_complex : std::bool_constant<gradflow::kIsComplex<T>> {};
 
-// Types that are copied as bytes: all but strings, handles and variants.
+// Types that are copied as bytes: all types except strings, handles and variants.
 template <typename T>
 struct is_simple_type : std::bool_constant<std::is_trivially_copyable_v<T>> {};
 

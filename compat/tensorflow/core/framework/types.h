@@ -14,8 +14,8 @@
 #include "tensorflow/core/platform/types.h"
 
 #ifdef GRADFLOW_EIGEN_VIEWS
-// half and bfloat16 are Eigen's, so that Eigen computes with them. Tensors accept gradflow's as
-// well: the bits are the same. Defined by tensor_types.h.
+// half and bfloat16 are Eigen's types, so that Eigen can compute with them. Tensors also accept
+// gradflow's types, which have the same bits. Defined by tensor_types.h.
 namespace Eigen {
 struct half;
 struct bfloat16;
@@ -93,7 +93,7 @@ using gradflow::quint8;
 using gradflow::uint2;
 using gradflow::uint4;
 
-// Products of quantised integers, as Eigen has them for TensorFlow.
+// Products of quantised integers, in the form that Eigen provides for TensorFlow.
 }  // namespace tensorflow
 
 namespace gradflow {
@@ -117,7 +117,8 @@ inline std::string DataTypeSliceString(DataTypeSlice types) {
       gradflow::DataTypeVectorString(DataTypeVector(types.begin(), types.end()));
   return text.substr(1, text.size() - 2);
 }
-// The same. An object, because calls of a function would find gradflow's as well.
+// Returns what DataTypeSliceString() returns. This is an object, because a function would be
+// ambiguous with gradflow's function.
 struct DataTypeVectorStringFunction {
   std::string operator()(DataTypeSlice types) const { return DataTypeSliceString(types); }
 };
@@ -127,8 +128,8 @@ inline bool TypesCompatible(DataType expected, DataType actual) {
   return expected == actual || expected == BaseType(actual);
 }
 
-// A device type, "CPU" or "GPU". Kernels for devices other than the CPU may be registered but never
-// run.
+// A device type, "CPU" or "GPU". Kernels for other devices than the CPU may be registered, but
+// never run.
 class DeviceType {
  public:
   explicit DeviceType(absl::string_view type) : type_(type) {}
@@ -156,14 +157,15 @@ inline bool DataTypeIsUnsigned(DataType dtype) {
          dtype == DT_UINT4 || dtype == DT_UINT2;
 }
 inline bool DataTypeAlwaysOnHost(DataType dtype) {
-  return dtype == DT_STRING || dtype == DT_STRING_REF || dtype == DT_RESOURCE;
+  return dtype == DT_STRING || dtype == DT_STRING_REF || dtype == DT_RESOURCE ||
+         dtype == DT_VARIANT;
 }
 inline bool DataTypeCanUseMemcpy(DataType dtype) { return gradflow::DataTypeIsPlainBytes(dtype); }
 // Store the full type of an element, or of a tensor of such elements.
 void map_dtype_to_tensor(const DataType& dtype, gradflow::FullTypeDef& t);
 void map_dtype_to_child_of_tensor(const DataType& dtype, gradflow::FullTypeDef& t);
 
-// The memory that a tensor is in. A CPU has one kind.
+// The kind of memory of a tensor. A CPU has a single kind.
 enum MemoryType { DEVICE_MEMORY = 0, HOST_MEMORY = 1 };
 using MemoryTypeVector = gtl::InlinedVector<MemoryType, 4>;
 

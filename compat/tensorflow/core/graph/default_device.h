@@ -9,7 +9,7 @@
 namespace tensorflow {
 namespace graph {
 
-// Places the nodes without a device on `device`. Only the CPU is supported: Session::Create rejects
+// Places nodes without a device on `device`. Only the CPU is supported: Session::Create rejects
 // graphs with nodes on other devices.
 inline void SetDefaultDevice(const std::string& device, GraphDef* graph_def) {
   for (NodeDef& node : *graph_def->mutable_node()) {

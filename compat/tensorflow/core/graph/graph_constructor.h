@@ -8,7 +8,7 @@
 
 namespace tensorflow {
 
-// Options of ConvertGraphDefToGraph. No effect: a graph may have internal ops, and need not have
+// Options of ConvertGraphDefToGraph. No effect: a graph may contain internal ops, and needs no
 // kernels.
 struct GraphConstructorOptions {
   bool allow_internal_ops = false;

@@ -10,7 +10,7 @@
 namespace tensorflow {
 namespace {
 
-// Returns true for code that is in no file.
+// Returns true for code that is not in a file.
 bool IsEmbedded(const StackFrame& frame) { return absl::StrContains(frame.file_name, "<embedded"); }
 
 bool IsInternal(const StackFrame& frame) {
@@ -19,7 +19,7 @@ bool IsInternal(const StackFrame& frame) {
          !absl::StrContains(file, "test.py");
 }
 
-// Returns the length of the folders that all files have in common, with the last slash.
+// Returns the length of the folder prefix that all files share, including the last slash.
 size_t CommonFolders(const std::vector<StackFrame>& frames) {
   const std::string* first = nullptr;
   size_t length = 0;
@@ -39,8 +39,8 @@ size_t CommonFolders(const std::vector<StackFrame>& frames) {
   return slash == std::string::npos ? 0 : slash + 1;
 }
 
-// Limits the bytes of the traces of a message, in which a frame of a few bytes may stand for a long
-// text.
+// Limits the total size of the traces in a message, because a frame of a few bytes may expand to a
+// long text.
 class TraceBudget {
  public:
   explicit TraceBudget(const GraphDebugInfo& debug_info) : debug_info_(debug_info) {}

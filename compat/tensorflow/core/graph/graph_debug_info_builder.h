@@ -20,30 +20,30 @@ namespace tensorflow {
 class AbstractStackTrace {
  public:
   struct TracePrintingOptions {
-    // No effect: the lines of the sources are not known.
+    // No effect: source lines are not available.
     bool show_line_contents = false;
-    // Leaves out the folders that all files have in common.
+    // Omits the folders that all files share.
     bool filter_common_prefix = false;
-    // Leaves out frames of TensorFlow's Python code.
+    // Omits frames of TensorFlow's Python code.
     bool drop_internal_frames = false;
   };
 
   virtual ~AbstractStackTrace() = default;
-  // Return all frames, the outermost first.
+  // Return all frames, outermost first.
   virtual absl::Span<const StackFrame> ToFrames() const = 0;
   virtual std::vector<StackFrame> ToUncachedFrames() const = 0;
   // Returns the last frame of the user's code.
   virtual StackFrame LastUserFrame() const = 0;
-  // Returns the first frames of the user's code, all if `limit` is negative.
+  // Returns the first frames of the user's code. Returns all frames if `limit` is negative.
   virtual std::vector<StackFrame> GetUserFrames(int limit) const = 0;
-  // Returns a line for each frame: File "name", line N, in function.
+  // Returns a line per frame: File "name", line N, in function.
   virtual std::string ToString(const TracePrintingOptions& options) const = 0;
 };
 
 // A list of frames.
 class FrozenStackTrace : public AbstractStackTrace {
  public:
-  // Without `user_frames`, all frames are the user's.
+  // Without `user_frames`, all frames belong to the user.
   explicit FrozenStackTrace(absl::Span<const StackFrame> frames,
                             absl::Span<const StackFrame> user_frames = {});
   explicit FrozenStackTrace(std::vector<StackFrame>&& frames);
@@ -51,7 +51,7 @@ class FrozenStackTrace : public AbstractStackTrace {
 
   absl::Span<const StackFrame> ToFrames() const override { return frames_; }
   std::vector<StackFrame> ToUncachedFrames() const override { return frames_; }
-  // Returns an empty frame if there is none.
+  // Returns an empty frame if there is no such frame.
   StackFrame LastUserFrame() const override;
   std::vector<StackFrame> GetUserFrames(int limit) const override;
   std::string ToString(const TracePrintingOptions& options) const override;
@@ -62,22 +62,21 @@ class FrozenStackTrace : public AbstractStackTrace {
   }
 
   std::vector<StackFrame> frames_;
-  // Empty if all frames are the user's.
+  // Empty if all frames belong to the user.
   std::vector<StackFrame> user_frames_;
 };
 
-// Stack traces by the names of nodes.
+// Stack traces by node name.
 using StackTracesMap = absl::flat_hash_map<std::string, std::shared_ptr<AbstractStackTrace>>;
 
-// Returns the traces of the message. Leaves out those beyond 256 MiB of names of files and
-// functions.
+// Returns the traces of the message. Omits traces beyond 256 MiB of file and function names.
 StackTracesMap LoadTracesFromDebugInfo(const GraphDebugInfo& debug_info);
-// Returns those of a serialized message, or INVALID_ARGUMENT unless the text is a serialized
-// GraphDebugInfo.
+// Returns the traces of a serialized message. Returns INVALID_ARGUMENT unless the text is a
+// serialized GraphDebugInfo.
 absl::StatusOr<StackTracesMap> LoadTracesFromDebugInfoStr(absl::string_view debug_info_str);
 GraphDebugInfo StackTracesMapToGraphDebugInfo(const StackTracesMap& map, bool user_frames = true);
 
-// Collects stack traces in a message, in which each file, frame and trace is stored once.
+// Collects stack traces in a message that stores each file, frame and trace once.
 class GraphDebugInfoBuilder {
  public:
   struct Options {
@@ -102,7 +101,7 @@ class GraphDebugInfoBuilder {
                             absl::string_view traces_key) {
     AccumulateStackTrace(trace, traces_key, Options());
   }
-  // Adds the traces of a message. Appends "@prefix" to their names, unless it is empty.
+  // Adds the traces of a message. Appends "@prefix" to their names unless it is empty.
   void AppendGraphDebugInfo(absl::string_view prefix, const GraphDebugInfo& new_info);
   absl::Status AppendGraphDebugInfoStr(absl::string_view prefix, absl::string_view new_info_str);
 

@@ -26,10 +26,11 @@ namespace tensorflow {
 
 class GraphDefBuilder {
  public:
-  // The properties of the next node. Values: each With returns changed options.
+  // The properties of the next node. Options are values: each With function returns changed
+  // options.
   class Options {
    public:
-    // Keeps the first error in *status. Without a status, an error ends the program.
+    // Keeps the first error in *status. Without a status, errors end the program.
     Options(Graph* graph, absl::Status* status) : graph_(graph), status_(status) {}
 
     Options WithName(absl::string_view name) const {
@@ -62,7 +63,7 @@ class GraphDefBuilder {
     std::string StatusToString() const {
       return status_ == nullptr || status_->ok() ? "OK" : std::string(status_->message());
     }
-    // Returns the name of the next node, which begins with `op` if none was set.
+    // Returns the name of the next node. If no name was set, it begins with `op`.
     std::string GetNameForOp(absl::string_view op) const;
     // Adds the node. Returns null on error.
     Node* FinalizeBuilder(NodeBuilder* builder) const;
@@ -97,7 +98,7 @@ class GraphDefBuilder {
   GraphDefBuilder& operator=(const GraphDefBuilder&) = delete;
 
   const Options& opts() const { return opts_; }
-  // Stores the graph. Returns the first error of adding nodes, if there is one.
+  // Stores the graph. Returns the first error from adding nodes.
   absl::Status ToGraphDef(GraphDef* graph_def) const;
 
  private:
@@ -110,8 +111,8 @@ namespace ops {
 
 using NodeOut = NodeBuilder::NodeOut;
 
-// Add a node of op `op_name` with no, one, two or three inputs. Return null on error, also on an
-// earlier one.
+// Add a node of op `op_name` with zero, one, two or three inputs. Return null after an error, even
+// if an earlier node caused it.
 Node* SourceOp(const std::string& op_name, const GraphDefBuilder::Options& opts);
 Node* UnaryOp(const std::string& op_name, NodeOut input, const GraphDefBuilder::Options& opts);
 Node* BinaryOp(const std::string& op_name, NodeOut a, NodeOut b,

@@ -1,4 +1,4 @@
-// test::graph: functions that add a node to a graph, for tests and benchmarks. An error ends the
+// test::graph: functions that add a node to a graph, for tests and benchmarks. Errors end the
 // program.
 #ifndef GRADFLOW_COMPAT_CORE_GRAPH_TESTLIB_H_
 #define GRADFLOW_COMPAT_CORE_GRAPH_TESTLIB_H_
@@ -19,7 +19,7 @@ namespace graph {
 // Stores the nodes of the graph.
 void ToGraphDef(Graph* g, GraphDef* def);
 
-// Each adds the node of the op of its name. `index` is that of the input's output.
+// Each function adds a node of the op of the same name. `index` is the output index of the input.
 Node* Constant(Graph* g, const Tensor& tensor);
 Node* Constant(Graph* g, const Tensor& tensor, const std::string& name);
 Node* HostConstant(Graph* g, const Tensor& tensor);
@@ -33,7 +33,7 @@ Node* Reduce(Graph* g, const std::string& reduce, Node* data, Node* axes, bool k
 Node* Matmul(Graph* g, Node* in0, Node* in1, bool transpose_a, bool transpose_b);
 Node* BatchMatmul(Graph* g, Node* in0, Node* in1, bool adj_x, bool adj_y);
 Node* QuantizeToUINT8(Graph* g, Node* data);
-// An op with one input, with two, or with any number.
+// Add an op with one, two, or any number of inputs.
 Node* Unary(Graph* g, const std::string& func, Node* input, int index = 0);
 Node* Binary(Graph* g, const std::string& func, Node* in0, Node* in1);
 Node* Multi(Graph* g, const std::string& func, gtl::ArraySlice<Node*> ins);
@@ -42,7 +42,7 @@ Node* Add(Graph* g, Node* in0, Node* in1);
 Node* Reverse(Graph* g, Node* tensor, Node* axis);
 Node* Roll(Graph* g, Node* input, Node* shift, Node* axis);
 Node* RandomUniform(Graph* g, Node* shape, DataType dtype);
-// RandomStandardNormal.
+// Adds a RandomStandardNormal op.
 Node* RandomGaussian(Graph* g, Node* shape, DataType dtype);
 Node* TruncatedNormal(Graph* g, Node* shape, DataType dtype);
 Node* RandomGamma(Graph* g, Node* shape, Node* alpha);
@@ -57,7 +57,7 @@ Node* LoopCond(Graph* g, Node* input);
 Node* Less(Graph* g, Node* in0, Node* in1);
 Node* Select(Graph* g, Node* c, Node* inx, Node* iny);
 Node* Cast(Graph* g, Node* in, DataType dst);
-// GatherV2.
+// Adds a GatherV2 op.
 Node* Gather(Graph* g, Node* in0, Node* in1, Node* axis);
 Node* Concat(Graph* g, Node* concat_dim, gtl::ArraySlice<Node*> tensors);
 Node* ConcatV2(Graph* g, gtl::ArraySlice<Node*> tensors, Node* concat_dim);

@@ -8,7 +8,7 @@
 
 namespace tensorflow {
 
-// Returns true if 0 <= index < limit, with one comparison. REQUIRES: limit >= 0
+// Returns true if 0 <= index < limit, using a single comparison. REQUIRES: limit >= 0
 template <typename Ta, typename Tb>
 bool FastBoundsCheck(Ta index, Tb limit) {
   static_assert(std::is_integral_v<Ta> && std::is_integral_v<Tb>);
@@ -19,8 +19,8 @@ bool FastBoundsCheck(Ta index, Tb limit) {
 
 namespace internal {
 
-// Returns its argument as read once, so that a check and a use see the same value even if another
-// thread writes it in between.
+// Returns its argument after a single read, so that a check and a use see the same value even if
+// another thread writes the argument in between.
 template <typename T>
 T SubtleMustCopy(const T& x) {
   static_assert(std::is_integral_v<T>);

@@ -1,5 +1,5 @@
-// DenseUpdate: the assignment, sum or difference of two views of the same size, as Eigen evaluates
-// it on a device. For custom kernels that are written with it.
+// DenseUpdate: assigns, adds or subtracts two views of the same size, evaluated by Eigen on a
+// device. For custom kernels that use it.
 #ifndef GRADFLOW_COMPAT_CORE_KERNELS_DENSE_UPDATE_FUNCTOR_H_
 #define GRADFLOW_COMPAT_CORE_KERNELS_DENSE_UPDATE_FUNCTOR_H_
 

@@ -22,7 +22,7 @@ namespace tensorflow {
 namespace compat_internal {
 
 absl::Status KernelRun::Init(gradflow::NodeDef* node) {
-  // A previous kernel does not match the types of the new node.
+  // Drops the previous kernel, which does not match the types of the new node.
   kernel_ = nullptr;
   outputs_.clear();
   const gradflow::Registry& registry = gradflow::GlobalRegistry();
@@ -42,7 +42,7 @@ gradflow::DataType KernelRun::input_type(size_t i) const {
 }
 
 ResourceMgr* KernelRun::resources() {
-  // Where OpKernelContext::resource_manager() looks.
+  // OpKernelContext::resource_manager() looks up the same resource.
   const absl::StatusOr<std::shared_ptr<ResourceMgr>> found =
       manager_.LookupOrCreate<ResourceMgr>(gradflow::kReservedContainers, "resource_mgr",
                                            [] { return std::make_shared<ResourceMgr>(); });
@@ -85,8 +85,13 @@ absl::Status KernelRun::Run(absl::Span<gradflow::Tensor* const> inputs) {
     if (variables[i] == nullptr || !variables[i]->IsInitialized()) continue;
     GRADFLOW_ASSIGN_OR_RETURN(*inputs[i], variables[i]->Read());
   }
+  for (const int i : context.dead_outputs()) {
+    outputs[static_cast<size_t>(i)] = gradflow::Tensor(gradflow::Tensor::Unset());
+  }
   for (size_t i = 0; i < outputs.size(); ++i) {
-    if (!gradflow::IsRefType(output_types_[i])) continue;
+    if (!gradflow::IsRefType(output_types_[i]) || outputs[i].dtype() == gradflow::DT_INVALID) {
+      continue;
+    }
     GRADFLOW_ASSIGN_OR_RETURN(outputs[i], gradflow::ReadReference(outputs[i]));
   }
   outputs_ = std::move(outputs);

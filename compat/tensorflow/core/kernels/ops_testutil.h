@@ -48,7 +48,7 @@ namespace tensorflow {
 
 namespace test {
 
-// Has the default attributes for each output in *attrs.
+// Stores the default attributes of each output in *attrs.
 inline void SetOutputAttrs(OpKernelContext::Params* params,
                            std::vector<AllocatorAttributes>* attrs) {
   attrs->assign(params->op_kernel->num_outputs(), AllocatorAttributes());
@@ -85,7 +85,7 @@ class OpsTestBase : public ::testing::Test {
   absl::Status InitOpWithGraphVersion(int) { return InitOp(); }
 
   // Adds the next input in the order of the definition. Converts the values to its type. Fails the
-  // test if they cannot be converted.
+  // test if the conversion is not possible.
   template <typename T>
   void AddInput(const TensorShape& shape, std::function<T(int)> x_mapping) {
     if (Tensor* input = AddInput(DataTypeToEnum<T>::v(), shape)) test::FillFn<T>(input, x_mapping);
@@ -101,8 +101,8 @@ class OpsTestBase : public ::testing::Test {
     }
   }
 
-  // Adds a handle to a resource, which the kernel's manager takes over. An empty container is the
-  // default one.
+  // Adds a handle to a resource. The kernel's manager takes over the resource. An empty container
+  // means the default container.
   template <typename T>
   void AddResourceInput(const std::string& container, const std::string& name, T* resource) {
     ResourceMgr* const manager = run_.resources();
@@ -126,10 +126,12 @@ class OpsTestBase : public ::testing::Test {
 
   const Tensor& GetInput(int i) const { return *inputs_[i].tensor; }
   TensorValue mutable_input(int i) { return inputs_[i]; }
-  // Returns output i of the last run; null if the run failed or there is no such output.
+  // Returns output i of the last run; null if the run failed, or if the output does not exist or is
+  // in a branch that is not taken.
   Tensor* GetOutput(int i) {
     const bool exists = context_ != nullptr && i >= 0 && i < static_cast<int>(context_->size());
-    return exists ? &(*context_)[i] : nullptr;
+    if (!exists || (*context_)[i].dtype() == DT_INVALID) return nullptr;
+    return &(*context_)[i];
   }
   // Returns an allocator for the test: `Tensor expected(allocator(), DT_FLOAT, shape)`.
   Allocator* allocator() { return cpu_allocator(); }
@@ -138,7 +140,7 @@ class OpsTestBase : public ::testing::Test {
   DataType input_type(int i) const { return run_.input_type(i); }
 
  protected:
-  // Adds the next input, not initialised. Returns null, and fails the test, if it has another type.
+  // Adds the next input, uninitialised. Fails the test and returns null if it has another type.
   Tensor* AddInput(DataType dtype, const TensorShape& shape) {
     const DataType expected = run_.input_type(inputs_.size());
     EXPECT_EQ(DataTypeString(dtype), DataTypeString(BaseType(expected)))
@@ -155,10 +157,10 @@ class OpsTestBase : public ::testing::Test {
  protected:
   Device* device_;
   NodeDef node_def_;
-  // The types of the inputs, after InitOp.
+  // The types of the inputs, valid after InitOp.
   DataTypeVector input_types_;
   mutex lock_for_refs_;
-  // The inputs. Clear them to run the kernel on others.
+  // The inputs. Clear them before running the kernel on other inputs.
   absl::InlinedVector<TensorValue, 4> inputs_;
   // The tensors that the fixture owns.
   std::vector<Tensor*> tensors_;
@@ -167,7 +169,7 @@ class OpsTestBase : public ::testing::Test {
   compat_internal::KernelRun run_;
 
  protected:
-  // The outputs of the last run, which a test releases with reset(); null if it failed.
+  // The outputs of the last run. Tests can release them with reset(). Null if the run failed.
   using RunOutputs = std::vector<Tensor>;
   std::unique_ptr<RunOutputs> context_;
   // The resources of the last run.

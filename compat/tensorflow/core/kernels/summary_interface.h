@@ -1,4 +1,4 @@
-// SummaryWriterInterface: writes the summaries of steps. See summary_file_writer.h.
+// SummaryWriterInterface: writes summaries of steps. See summary_file_writer.h.
 #ifndef GRADFLOW_COMPAT_CORE_KERNELS_SUMMARY_INTERFACE_H_
 #define GRADFLOW_COMPAT_CORE_KERNELS_SUMMARY_INTERFACE_H_
 

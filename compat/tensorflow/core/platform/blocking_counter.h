@@ -1,4 +1,4 @@
-// BlockingCounter: waits until a number of tasks have ended.
+// BlockingCounter: waits until a number of tasks are done.
 #ifndef GRADFLOW_COMPAT_CORE_PLATFORM_BLOCKING_COUNTER_H_
 #define GRADFLOW_COMPAT_CORE_PLATFORM_BLOCKING_COUNTER_H_
 
@@ -16,7 +16,7 @@ class BlockingCounter {
   explicit BlockingCounter(int count) : count_(count) {}
   BlockingCounter(const BlockingCounter&) = delete;
   BlockingCounter& operator=(const BlockingCounter&) = delete;
-  // The thread that counts down may still hold the mutex.
+  // Waits for the last counting thread, which may still hold the mutex.
   ~BlockingCounter() { const std::lock_guard<std::mutex> lock(mutex_); }
 
   void DecrementCount() {
@@ -27,7 +27,7 @@ class BlockingCounter {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait(lock, [this] { return count_ <= 0; });
   }
-  // Returns false if the time is over.
+  // Returns false on timeout.
   bool WaitFor(std::chrono::milliseconds time) {
     std::unique_lock<std::mutex> lock(mutex_);
     return changed_.wait_for(lock, compat_internal::WaitTime(time), [this] { return count_ <= 0; });

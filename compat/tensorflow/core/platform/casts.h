@@ -9,7 +9,7 @@ namespace tensorflow {
 using absl::bit_cast;
 using absl::implicit_cast;
 
-// A cast to a derived class, which the caller knows to be right.
+// A cast to a derived class. The caller must know that it is correct.
 template <typename To, typename From>
 To down_cast(From* from) {
   return static_cast<To>(from);

@@ -218,7 +218,7 @@ absl::Status ReadTextProto(Env*, const std::string& path, protobuf::Message* pro
   }
   return gradflow::CallSafely([&]() -> absl::Status {
     protobuf::TextFormat::Parser parser;
-    // The parser's default is unlimited recursion, which could overflow the stack.
+    // Sets a limit, because the parser's default of unlimited recursion could overflow the stack.
     parser.SetRecursionLimit(kMaxTextDepth);
     if (parser.ParseFromString(data, proto)) return absl::OkStatus();
     return errors::DataLoss("'", path, "': is not the text of a ", proto->GetTypeName());

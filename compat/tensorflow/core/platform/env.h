@@ -1,4 +1,4 @@
-// Env: files, threads and the clock. Functions that read and write protobuf messages.
+// Env: files, threads and the clock. Also functions that read and write protobuf messages.
 #ifndef GRADFLOW_COMPAT_CORE_PLATFORM_ENV_H_
 #define GRADFLOW_COMPAT_CORE_PLATFORM_ENV_H_
 
@@ -22,18 +22,18 @@ namespace tensorflow {
 
 namespace protobuf = ::google::protobuf;
 
-// A file to read at any place. Thread-safe.
+// A file for reading at any position. Thread-safe.
 class RandomAccessFile {
  public:
   RandomAccessFile() = default;
   RandomAccessFile(const RandomAccessFile&) = delete;
   RandomAccessFile& operator=(const RandomAccessFile&) = delete;
   virtual ~RandomAccessFile() = default;
-  // Reads `n` bytes from `offset` into `scratch`, and sets *result to those read. Returns
-  // OUT_OF_RANGE if the file has fewer.
+  // Reads `n` bytes at `offset` into `scratch`, and sets *result to the bytes read. Returns
+  // OUT_OF_RANGE if the file has fewer bytes.
   virtual absl::Status Read(uint64 offset, size_t n, absl::string_view* result,
                             char* scratch) const;
-  // The same, with the size of `scratch`.
+  // Reads as many bytes as `scratch` has.
   virtual absl::Status Read(uint64 offset, absl::string_view& result,
                             absl::Span<char> scratch) const {
     return Read(offset, scratch.size(), &result, scratch.data());
@@ -41,7 +41,7 @@ class RandomAccessFile {
   virtual absl::Status Name(absl::string_view* result) const;
 };
 
-// A file to write from its beginning, or to append to. Not thread-safe.
+// A file for writing or appending. Not thread-safe.
 class WritableFile {
  public:
   WritableFile() = default;
@@ -52,10 +52,10 @@ class WritableFile {
   virtual absl::Status Flush() = 0;
   // Writes the file to the disk.
   virtual absl::Status Sync() = 0;
-  // Returns the errors of all writes. The destructor closes the file as well.
+  // Returns the errors of all writes. The destructor also closes the file.
   virtual absl::Status Close() = 0;
   virtual absl::Status Name(absl::string_view* result) const;
-  // Returns the number of bytes before the next to be written.
+  // Returns the position of the next write.
   virtual absl::Status Tell(int64* position);
 };
 
@@ -68,14 +68,14 @@ class ReadOnlyMemoryRegion {
   virtual uint64 length() = 0;
 };
 
-// Size, time of the last change and kind of a file.
+// The size, modification time and kind of a file.
 struct FileStatistics {
   int64 length = -1;
   int64 mtime_nsec = 0;
   bool is_directory = false;
 };
 
-// A thread, which the destructor waits for.
+// A thread. The destructor waits for it.
 class Thread {
  public:
   Thread() = default;
@@ -114,13 +114,14 @@ class Env {
                                         std::vector<std::string>* results);
   virtual absl::Status Stat(const std::string& path, FileStatistics* stat);
   virtual absl::Status CopyFile(const std::string& from, const std::string& to);
-  // Deletes a directory and all that is in it. The counts are those of what could not be deleted.
+  // Deletes a directory and its contents. The counts are the numbers of files and directories that
+  // could not be deleted.
   virtual absl::Status DeleteRecursively(const std::string& path, int64* undeleted_files,
                                          int64* undeleted_dirs);
 
   virtual absl::Status NewRandomAccessFile(const std::string& path,
                                            std::unique_ptr<RandomAccessFile>* result);
-  // Empties the file if it exists.
+  // Truncates the file if it exists.
   virtual absl::Status NewWritableFile(const std::string& path,
                                        std::unique_ptr<WritableFile>* result);
   virtual absl::Status NewAppendableFile(const std::string& path,
@@ -139,7 +140,7 @@ class Env {
   // Starts a thread. The caller owns it.
   virtual Thread* StartThread(const ThreadOptions& options, const std::string& name,
                               std::function<void()> fn);
-  // Run `closure` on another thread, the second after some time.
+  // Run `closure` on another thread. The second function waits for some time first.
   virtual void SchedClosure(std::function<void()> closure);
   virtual void SchedClosureAfter(int64 micros, std::function<void()> closure);
 };
@@ -148,8 +149,8 @@ absl::Status ReadFileToString(Env* env, const std::string& path, std::string* da
 absl::Status WriteStringToFile(Env* env, const std::string& path, const absl::string_view& data);
 
 // Read and write a message. Return the system's error if the file cannot be opened (NOT_FOUND,
-// PERMISSION_DENIED), INVALID_ARGUMENT if it is not a regular file, DATA_LOSS if it does not parse
-// or has 2 GiB or more. Files are written whole or not at all.
+// PERMISSION_DENIED), INVALID_ARGUMENT if it is not a regular file, and DATA_LOSS if it does not
+// parse or has 2 GiB or more. Files are written completely or not at all.
 absl::Status ReadBinaryProto(Env* env, const std::string& path, protobuf::MessageLite* proto);
 absl::Status WriteBinaryProto(Env* env, const std::string& path,
                               const protobuf::MessageLite& proto);

@@ -1,4 +1,4 @@
-// errors::InvalidArgument(...), errors::IsInvalidArgument(status) and their siblings, and macros
+// errors::InvalidArgument(...), errors::IsInvalidArgument(status) and related functions, and macros
 // for early return. The macros return absl::Status; see status.h.
 #ifndef GRADFLOW_COMPAT_CORE_PLATFORM_ERRORS_H_
 #define GRADFLOW_COMPAT_CORE_PLATFORM_ERRORS_H_
@@ -18,7 +18,7 @@ using Code = error::Code;
 
 namespace internal {
 
-// Returns what absl::StrCat takes: the value itself, or its text if it has only an operator<<.
+// Returns an argument for absl::StrCat: the value itself, or its text if it only has an operator<<.
 template <typename T>
 decltype(auto) ForStrCat(const T& value) {
   if constexpr (std::is_convertible_v<const T&, absl::AlphaNum>) {
@@ -58,7 +58,7 @@ GRADFLOW_COMPAT_ERROR(Unimplemented)
 GRADFLOW_COMPAT_ERROR(Unknown)
 #undef GRADFLOW_COMPAT_ERROR
 
-// Appends text to the message of a Status or an absl::Status. Does nothing if it is OK.
+// Appends text to the message of a Status or absl::Status. Does nothing if the status is OK.
 template <typename S, typename... Args>
 void AppendToMessage(S* status, Args... args) {
   const absl::Status old = *status;

@@ -23,7 +23,7 @@ absl::Status ErrnoError(const std::string& path, int error) {
   return absl::ErrnoToStatus(error, absl::StrCat("'", path, "'"));
 }
 
-// An open file. Repeats calls that a signal interrupts.
+// An open file. Retries calls that a signal interrupts.
 class Descriptor {
  public:
   Descriptor(const std::string& path, int flags) : path_(path) {
@@ -85,7 +85,7 @@ class LocalRandomAccessFile final : public RandomAccessFile {
   const Descriptor file_;
 };
 
-// Collects small writes.
+// A file that buffers small writes.
 class LocalWritableFile final : public WritableFile {
  public:
   LocalWritableFile(const std::string& path, int flags) : file_(path, O_WRONLY | O_CREAT | flags) {
@@ -150,7 +150,7 @@ class FileInMemory final : public ReadOnlyMemoryRegion {
   const std::string bytes_;
 };
 
-// Stores an open file in *result, or returns the error of opening it.
+// Stores an open file in *result, or returns the error from opening it.
 template <typename File, typename Result>
 absl::Status TakeIfOpen(std::unique_ptr<File> file, Result* result) {
   if (!file->open_status().ok()) return file->open_status();

@@ -1,4 +1,4 @@
-// port::InitMain, which does nothing: gradflow has no command line flags.
+// port::InitMain. It does nothing, because gradflow has no command-line flags.
 #ifndef GRADFLOW_COMPAT_CORE_PLATFORM_INIT_MAIN_H_
 #define GRADFLOW_COMPAT_CORE_PLATFORM_INIT_MAIN_H_
 

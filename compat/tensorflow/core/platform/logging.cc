@@ -27,7 +27,7 @@ LogMessage::~LogMessage() {
 
 void LogMessage::Print() const {
   const char* slash = std::strrchr(file_, '/');
-  // One call, so that messages of different threads do not interleave.
+  // A single call keeps messages of different threads from interleaving.
   std::fprintf(stderr, "%c %s:%d] %s\n", "IWEF"[std::clamp(severity_, 0, 3)],
                slash == nullptr ? file_ : slash + 1, line_, str().c_str());
 }

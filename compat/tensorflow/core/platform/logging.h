@@ -1,5 +1,5 @@
-// LOG, VLOG, CHECK and DCHECK, as in TensorFlow. They print to standard error. FATAL and a failed
-// CHECK abort the program.
+// LOG, VLOG, CHECK and DCHECK, as in TensorFlow. They print to standard error. LOG(FATAL) and a
+// failed CHECK abort the program.
 //
 // The environment variables TF_CPP_MIN_LOG_LEVEL (0 to 3, for INFO to FATAL) and
 // TF_CPP_MAX_VLOG_LEVEL select the messages to print. They are read at the first message.
@@ -69,7 +69,7 @@ void PrintOperand(std::ostream& os, const T& value) {
   }
 }
 
-// Returns null if op(a, b), otherwise the message of the failure.
+// Returns null if op(a, b), otherwise the failure message.
 template <typename A, typename B, typename Op>
 std::unique_ptr<std::string> CheckOp(const A& a, const B& b, Op op, const char* text) {
   if (__builtin_expect(static_cast<bool>(op(a, b)), 1)) return nullptr;
@@ -148,7 +148,7 @@ T&& CheckNotNull(const char* file, int line, const char* text, T&& pointer) {
 
 #define LOG(severity) GRADFLOW_COMPAT_LOG_##severity
 #define VLOG_IS_ON(level) (::tensorflow::compat_internal::VlogIsOn(level))
-// Loops: an `if` could capture an `else` after the macro.
+// Uses a loop, because an `if` could capture an `else` after the macro.
 #define VLOG(level)                                                                  \
   for (bool gradflow_vlog = VLOG_IS_ON(level); gradflow_vlog; gradflow_vlog = false) \
   GRADFLOW_COMPAT_LOG_INFO

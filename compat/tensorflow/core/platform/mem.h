@@ -9,7 +9,7 @@
 namespace tensorflow {
 namespace port {
 
-// Returns null if out of memory. REQUIRES: `alignment` is a power of two
+// Returns null if memory is exhausted. REQUIRES: `alignment` is a power of two
 inline void* AlignedMalloc(size_t size, int alignment) {
   void* block = nullptr;
   const size_t least = std::max(static_cast<size_t>(alignment), sizeof(void*));

@@ -25,7 +25,8 @@ bool mutex::AwaitWithDeadline(const Condition& condition, uint64 abs_deadline_ns
   bool first = true;
   while (!condition.Eval() && in_time) {
     std::unique_lock<std::mutex> wait(await_mutex_);
-    // The caller may have changed what others await. Later rounds have changed nothing.
+    // The caller may have changed a condition that other threads wait for. In later rounds, nothing
+    // has changed.
     if (std::exchange(first, false) && awaiting_ > 0) {
       ++unlocks_;
       await_.notify_all();

@@ -16,7 +16,7 @@ namespace tensorflow {
 
 namespace compat_internal {
 
-// Returns a time to wait that does not overflow a clock: at most a century.
+// Returns a waiting time of at most a century, which does not overflow a clock.
 template <typename Rep, typename Period>
 std::chrono::nanoseconds WaitTime(std::chrono::duration<Rep, Period> time) {
   constexpr std::chrono::hours kCentury(24 * 365 * 100);
@@ -60,7 +60,7 @@ class mutex {
 
   void lock() { mutex_.lock(); }
   bool try_lock() { return mutex_.try_lock(); }
-  // Whoever locks the mutex next may delete it: nothing is used after it has been unlocked.
+  // The next owner of the mutex may delete it, so nothing is accessed after unlocking.
   void unlock() {
     Notify();
     mutex_.unlock();
@@ -74,24 +74,25 @@ class mutex {
   void assert_held() const {}
   void assert_held_shared() const {}
 
-  // Releases the exclusive lock until the condition holds. It is evaluated under the lock.
+  // Releases the exclusive lock until the condition holds. Evaluates the condition under the lock.
   void Await(const Condition& condition);
-  // The same, until a time in nanoseconds since the Unix epoch. Returns the condition.
+  // Like Await(), but waits at most until the deadline, in nanoseconds since the Unix epoch.
+  // Returns the condition's value.
   bool AwaitWithDeadline(const Condition& condition, uint64 abs_deadline_ns);
 
  private:
-  // Wakes those who await a condition.
+  // Wakes threads that wait for a condition.
   void Notify();
 
   std::shared_mutex mutex_;
   std::mutex await_mutex_;
   std::condition_variable await_;
-  // Counts unlocks while someone awaits a condition.
+  // Counts unlocks while a thread waits for a condition.
   uint64 unlocks_ = 0;
   int awaiting_ = 0;
 };
 
-// Holds a mutex as long as it lives.
+// Holds a mutex during its lifetime.
 class mutex_lock {
  public:
   explicit mutex_lock(mutex& mu) : mu_(&mu) { mu.lock(); }
@@ -113,7 +114,7 @@ class mutex_lock {
   mutex* mu_;
 };
 
-// Holds a shared lock as long as it lives.
+// Holds a shared lock during its lifetime.
 class tf_shared_lock {
  public:
   explicit tf_shared_lock(mutex& mu) : mu_(&mu) { mu.lock_shared(); }

@@ -17,7 +17,7 @@ class Notification {
   Notification() = default;
   Notification(const Notification&) = delete;
   Notification& operator=(const Notification&) = delete;
-  // The thread that notifies may still hold the mutex.
+  // Waits for the notifying thread, which may still hold the mutex.
   ~Notification() { const std::lock_guard<std::mutex> lock(mutex_); }
 
   void Notify() {
@@ -42,7 +42,7 @@ class Notification {
   bool notified_ = false;
 };
 
-// Returns false if the time is over.
+// Returns false on timeout.
 inline bool WaitForNotificationWithTimeout(Notification* n, int64 timeout_in_us) {
   std::unique_lock<std::mutex> lock(n->mutex_);
   return n->changed_.wait_for(lock,

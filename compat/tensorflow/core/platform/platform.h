@@ -1,4 +1,4 @@
-// Macros that name the platform.
+// Macros that identify the platform.
 #ifndef GRADFLOW_COMPAT_CORE_PLATFORM_PLATFORM_H_
 #define GRADFLOW_COMPAT_CORE_PLATFORM_PLATFORM_H_
 

@@ -1,4 +1,4 @@
-// port::prefetch: asks for memory before it is used.
+// port::prefetch: requests memory before it is used.
 #ifndef GRADFLOW_COMPAT_CORE_PLATFORM_PREFETCH_H_
 #define GRADFLOW_COMPAT_CORE_PLATFORM_PREFETCH_H_
 

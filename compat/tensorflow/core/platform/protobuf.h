@@ -12,7 +12,8 @@
 namespace tensorflow {
 namespace protobuf = ::google::protobuf;
 
-// Parse a message of any size. Return false if the bytes are none.
+// Parse a message. Return false if the bytes are not a valid message, or if there are 2 GiB or
+// more.
 inline bool ParseProtoUnlimited(protobuf::MessageLite* proto, const void* data, size_t size) {
   return size <= static_cast<size_t>(std::numeric_limits<int>::max()) &&
          proto->ParseFromArray(data, static_cast<int>(size));
@@ -21,7 +22,7 @@ inline bool ParseProtoUnlimited(protobuf::MessageLite* proto, const std::string&
   return ParseProtoUnlimited(proto, serialized.data(), serialized.size());
 }
 
-// Return the text of a message, in which nothing is left out.
+// Return the complete text of a message.
 inline std::string LegacyUnredactedDebugString(const protobuf::Message& message) {
   return message.DebugString();
 }

@@ -1,4 +1,4 @@
-// random::New64: numbers that differ from run to run.
+// random::New64: numbers that differ between runs.
 #ifndef GRADFLOW_COMPAT_CORE_PLATFORM_RANDOM_H_
 #define GRADFLOW_COMPAT_CORE_PLATFORM_RANDOM_H_
 
@@ -9,7 +9,7 @@ namespace random {
 
 // Returns a random number. Thread-safe.
 uint64 New64();
-// As New64, from a sequence whose first number is random.
+// Like New64, but from a sequence whose first number is random.
 uint64 New64DefaultSeed();
 
 }  // namespace random

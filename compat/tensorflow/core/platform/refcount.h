@@ -1,4 +1,4 @@
-// core::RefCounted: an object that counts its references.
+// core::RefCounted: an object with a reference count.
 #ifndef GRADFLOW_COMPAT_CORE_PLATFORM_REFCOUNT_H_
 #define GRADFLOW_COMPAT_CORE_PLATFORM_REFCOUNT_H_
 
@@ -10,7 +10,7 @@
 namespace tensorflow {
 namespace core {
 
-// The last Unref() deletes the object. Starts with one reference. Thread-safe.
+// Starts with a single reference. The last Unref() deletes the object. Thread-safe.
 class RefCounted {
  public:
   RefCounted() = default;
@@ -18,7 +18,7 @@ class RefCounted {
   RefCounted& operator=(const RefCounted&) = delete;
 
   void Ref() const { count_.fetch_add(1, std::memory_order_relaxed); }
-  // Returns true if that was the last reference.
+  // Returns true if this was the last reference.
   bool Unref() const {
     if (count_.fetch_sub(1, std::memory_order_acq_rel) != 1) return false;
     delete this;
@@ -30,7 +30,7 @@ class RefCounted {
  protected:
   virtual ~RefCounted() = default;
 
-  // Takes a reference unless the last one has been dropped.
+  // Adds a reference unless the last reference has been dropped.
   bool TryRef() const {
     int_fast32_t count = RefCount();
     while (count != 0) {
@@ -50,14 +50,14 @@ struct RefCountDeleter {
 template <typename T>
 using RefCountPtr = std::unique_ptr<T, RefCountDeleter>;
 
-// Takes one more reference.
+// Adds a reference.
 template <typename T>
 RefCountPtr<T> GetNewRef(T* object) {
   object->Ref();
   return RefCountPtr<T>(object);
 }
 
-// Drops a reference, to an object that may be null, at the end of a block.
+// Drops a reference at the end of a block. The object may be null.
 class ScopedUnref {
  public:
   explicit ScopedUnref(const RefCounted* object) : object_(object) {}
@@ -71,7 +71,7 @@ class ScopedUnref {
   const RefCounted* const object_;
 };
 
-// An object that weak pointers may refer to.
+// An object that weak pointers can refer to.
 class WeakRefCounted : public RefCounted {
  public:
   WeakRefCounted() { data_->object = this; }
@@ -98,12 +98,12 @@ class WeakRefCounted : public RefCounted {
   const std::shared_ptr<Data> data_ = std::make_shared<Data>();
 };
 
-// Refers to an object without keeping it. Thread-safe, except for assignment.
+// Refers to an object without keeping it alive. Thread-safe, except for assignment.
 template <typename T>
 class WeakPtr {
  public:
   explicit WeakPtr(T* object = nullptr) : data_(object == nullptr ? nullptr : object->data_) {}
-  // Returns a new reference, or null if the object is gone.
+  // Returns a new reference, or null if the object no longer exists.
   RefCountPtr<T> GetNewRef() const {
     if (data_ == nullptr) return nullptr;
     const std::lock_guard<std::mutex> lock(data_->mutex);

@@ -1,4 +1,4 @@
-// RE2 if the system has it, otherwise its matching of whole texts and of parts by std::regex.
+// RE2 if the system has it, otherwise full and partial matching by std::regex.
 #ifndef GRADFLOW_COMPAT_CORE_PLATFORM_REGEXP_H_
 #define GRADFLOW_COMPAT_CORE_PLATFORM_REGEXP_H_
 
@@ -11,7 +11,7 @@
 #else
 #include <regex>
 
-// Without captures. An invalid pattern matches nothing.
+// No captures. An invalid pattern matches nothing.
 class RE2 {
  public:
   RE2(const char* pattern) : RE2(std::string(pattern)) {}  // NOLINT: as RE2's

@@ -1,4 +1,4 @@
-// The paths of files that tests read.
+// Paths of files that tests read.
 #ifndef GRADFLOW_COMPAT_CORE_PLATFORM_RESOURCE_LOADER_H_
 #define GRADFLOW_COMPAT_CORE_PLATFORM_RESOURCE_LOADER_H_
 
@@ -9,7 +9,7 @@
 
 namespace tensorflow {
 
-// Returns the path of a file below the folder that the environment variable TEST_SRCDIR names.
+// Returns the path of a file below the folder in the environment variable TEST_SRCDIR.
 inline std::string GetDataDependencyFilepath(const std::string& path) {
   const char* const folder = std::getenv("TEST_SRCDIR");
   return folder == nullptr ? path : io::JoinPath(folder, path);

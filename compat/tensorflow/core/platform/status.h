@@ -1,11 +1,11 @@
-// Status: absl::Status, as in TensorFlow today.
+// Status: absl::Status, as in current TensorFlow.
 //
-// Programs of TensorFlow 1.x, which say Status::OK() and error_message(), link
-// gradflow::tensorflow_compat_v1. It defines GRADFLOW_TENSORFLOW_V1, and Status is a class that
-// holds an absl::Status, has the additional names, and converts to and from it. What the library
-// compiles has no Status of its own in its interface, so both kinds of program link it. Expressions
-// that programs return (errors::X(), OkStatus(), Status::OK(), TF_RETURN_IF_ERROR) have type
-// absl::Status in both, so that lambdas may mix them without a return type.
+// TensorFlow 1.x programs, which use Status::OK() and error_message(), link
+// gradflow::tensorflow_compat_v1, which defines GRADFLOW_TENSORFLOW_V1. Status is then a class that
+// holds an absl::Status, adds these names, and converts to and from absl::Status. Compiled
+// functions of the library only use absl::Status, so both kinds of programs link the same library.
+// Expressions that programs return (errors::X(), OkStatus(), Status::OK(), TF_RETURN_IF_ERROR) have
+// type absl::Status in both, so that lambdas may mix them without a return type.
 #ifndef GRADFLOW_COMPAT_CORE_PLATFORM_STATUS_H_
 #define GRADFLOW_COMPAT_CORE_PLATFORM_STATUS_H_
 
@@ -21,7 +21,7 @@
 #include "tensorflow/core/platform/macros.h"
 #include "tensorflow/core/platform/types.h"
 
-// Codes compare with numbers, as those of TensorFlow's do.
+// Codes compare with numbers, like TensorFlow's codes.
 namespace absl {
 ABSL_NAMESPACE_BEGIN
 
@@ -35,8 +35,8 @@ ABSL_NAMESPACE_END
 
 namespace tensorflow {
 
-// The codes with the names of error_codes.proto: error::INTERNAL and error::Code::INTERNAL. Their
-// type is Abseil's, so that both compare.
+// The codes, with the names of error_codes.proto: error::INTERNAL and error::Code::INTERNAL. Their
+// type is Abseil's, so that both forms compare.
 namespace error {
 
 class Code {
@@ -90,7 +90,7 @@ inline constexpr absl::StatusCode DATA_LOSS = Code::DATA_LOSS;
 }  // namespace error
 
 #ifdef GRADFLOW_TENSORFLOW_V1
-// Holds an absl::Status, which is final.
+// Holds an absl::Status, because that class is final.
 class Status {
  public:
   Status() = default;
@@ -103,7 +103,7 @@ class Status {
   absl::StatusCode code() const { return status_.code(); }
   int raw_code() const { return status_.raw_code(); }
   absl::string_view message() const { return status_.message(); }
-  // The message, by its name in TensorFlow 1.15.
+  // The message, under its TensorFlow 1.15 name.
   std::string error_message() const { return std::string(status_.message()); }
   std::string ToString() const { return status_.ToString(); }
   // Keeps the first error.
@@ -135,8 +135,8 @@ inline std::string error_name(absl::StatusCode code) { return absl::StatusCodeTo
 
 }  // namespace tensorflow
 
-// A loop: an `if` could capture an `else` after the macro. The copy keeps a status that is part of
-// a temporary object.
+// Uses a loop, because an `if` could capture an `else` after the macro. The copy keeps a status
+// that is part of a temporary object alive.
 #define GRADFLOW_COMPAT_CHECK_OK(value, severity)                                               \
   for (const ::absl::Status& gradflow_checked = ::absl::Status(value); !gradflow_checked.ok();) \
   LOG(severity) << "Non-OK-status: " #value " status: " << gradflow_checked << " "

@@ -1,4 +1,4 @@
-// StatusOr, and the macros TF_ASSIGN_OR_RETURN and, for tests, TF_ASSERT_OK_AND_ASSIGN.
+// StatusOr and TF_ASSIGN_OR_RETURN. Also TF_ASSERT_OK_AND_ASSIGN, for tests.
 #ifndef GRADFLOW_COMPAT_CORE_PLATFORM_STATUSOR_H_
 #define GRADFLOW_COMPAT_CORE_PLATFORM_STATUSOR_H_
 
@@ -9,7 +9,7 @@
 
 #define TF_ASSIGN_OR_RETURN(lhs, rexpr) GRADFLOW_ASSIGN_OR_RETURN(lhs, rexpr)
 
-// Ends the test if `rexpr` is an error, and assigns its value to `lhs` otherwise.
+// Assigns the value of `rexpr` to `lhs`. Ends the test if `rexpr` is an error.
 #define TF_ASSERT_OK_AND_ASSIGN(lhs, rexpr) \
   GRADFLOW_COMPAT_ASSERT_ASSIGN(GRADFLOW_COMPAT_JOIN(gradflow_status_or_, __COUNTER__), lhs, rexpr)
 #define GRADFLOW_COMPAT_JOIN(a, b) GRADFLOW_COMPAT_JOIN_EXPANDED(a, b)

@@ -1,4 +1,4 @@
-// TensorFloat-32, a rounding of products on GPUs. Products on the CPU never round to it.
+// TensorFloat-32 is a rounding of matrix products on GPUs. Products on the CPU never use it.
 #ifndef GRADFLOW_COMPAT_CORE_PLATFORM_TENSOR_FLOAT_32_UTILS_H_
 #define GRADFLOW_COMPAT_CORE_PLATFORM_TENSOR_FLOAT_32_UTILS_H_
 

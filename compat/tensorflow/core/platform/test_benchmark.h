@@ -1,8 +1,8 @@
-// Benchmarks: Google Benchmark, as in TensorFlow today. Programs of tests register benchmarks, and
-// do not run them. The targets link Google Benchmark if it is installed.
+// Benchmarks: Google Benchmark, as in current TensorFlow. Test programs register benchmarks but do
+// not run them. The targets link Google Benchmark if it is installed.
 //
-// In programs of TensorFlow 1.x, a benchmark is a function of the number of iterations and up to
-// two arguments: BENCHMARK(BM_Add)->Arg(10).
+// In TensorFlow 1.x programs, a benchmark is a function of the number of iterations and up to two
+// arguments: BENCHMARK(BM_Add)->Arg(10).
 #ifndef GRADFLOW_COMPAT_CORE_PLATFORM_TEST_BENCHMARK_H_
 #define GRADFLOW_COMPAT_CORE_PLATFORM_TEST_BENCHMARK_H_
 
@@ -22,7 +22,7 @@
 namespace tensorflow {
 namespace testing {
 
-// A registered benchmark, with the arguments of its runs.
+// A registered benchmark and the arguments of its runs.
 class Benchmark {
  public:
   Benchmark(const char* name, void (*fn)(int))
@@ -33,7 +33,7 @@ class Benchmark {
 
   Benchmark* Arg(int x) { return ArgPair(x, 0); }
   Benchmark* ArgPair(int x, int y) { return runs_.emplace_back(x, y), this; }
-  // Powers of 8 between the two, and both.
+  // Adds lo, hi, and the powers of 8 in between.
   Benchmark* Range(int lo, int hi) {
     for (const int x : Sizes(lo, hi)) Arg(x);
     return this;
@@ -45,7 +45,7 @@ class Benchmark {
     return this;
   }
 
-  // The time that the current benchmark takes, without that after StopTiming().
+  // The time of the current benchmark, without the time after StopTiming().
   struct Clock {
     std::chrono::steady_clock::time_point start;
     std::chrono::steady_clock::duration total{};
@@ -55,7 +55,7 @@ class Benchmark {
     static Clock clock;
     return clock;
   }
-  // Runs all benchmarks and prints the time of an iteration of each.
+  // Runs all benchmarks, and prints the time per iteration of each.
   static void RunAll() {
     for (const Benchmark* benchmark : All()) benchmark->Run();
   }

@@ -1,8 +1,8 @@
-// Annotations for clang's analysis of thread safety, with TensorFlow's names of all times.
+// Annotations for clang's thread safety analysis, with the names of all TensorFlow versions.
 #ifndef GRADFLOW_COMPAT_CORE_PLATFORM_THREAD_ANNOTATIONS_H_
 #define GRADFLOW_COMPAT_CORE_PLATFORM_THREAD_ANNOTATIONS_H_
 
-// No effect: standard mutexes, which this analysis does not see, implement these classes.
+// No effect, because standard mutexes, which the analysis does not know, implement these classes.
 #define TF_GUARDED_BY(...)
 #define TF_PT_GUARDED_BY(...)
 #define TF_ACQUIRED_AFTER(...)
@@ -24,7 +24,7 @@
 #define TF_GUARDED_VAR
 #define TF_PT_GUARDED_VAR
 
-// The names of TensorFlow 1.x, which Abseil's header of the same name may define as well.
+// The names of TensorFlow 1.x. Abseil's header of the same name may also define them.
 #ifdef GRADFLOW_TENSORFLOW_V1
 #ifndef GUARDED_BY
 #define GUARDED_BY(...)

@@ -1,4 +1,4 @@
-// ThreadPoolInterface: threads that a program provides.
+// ThreadPoolInterface: threads that the program provides.
 #ifndef GRADFLOW_COMPAT_CORE_PLATFORM_THREADPOOL_INTERFACE_H_
 #define GRADFLOW_COMPAT_CORE_PLATFORM_THREADPOOL_INTERFACE_H_
 
@@ -13,7 +13,7 @@ class ThreadPoolInterface {
   virtual ~ThreadPoolInterface() = default;
   // Runs `fn` on a thread of the pool.
   virtual void Schedule(std::function<void()> fn) = 0;
-  // Schedules a function, preferably on one of the threads [start, end).
+  // Schedules a function, preferably on a thread in [start, end).
   virtual void ScheduleWithHint(std::function<void()> fn, int /*start*/, int /*end*/) {
     Schedule(std::move(fn));
   }

@@ -7,8 +7,8 @@
 namespace tensorflow {
 namespace thread {
 
-// Threads of a program's own for a run. gradflow runs on its own threads: a run with one of these
-// is UNIMPLEMENTED.
+// Threads that a program provides for a run. gradflow uses its own threads, so a run with a pool
+// returns UNIMPLEMENTED.
 struct ThreadPoolOptions {
   ThreadPoolInterface* inter_op_threadpool = nullptr;
   ThreadPoolInterface* intra_op_threadpool = nullptr;

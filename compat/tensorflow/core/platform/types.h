@@ -1,4 +1,4 @@
-// TensorFlow's names of fundamental types.
+// TensorFlow's names for fundamental types.
 #ifndef GRADFLOW_COMPAT_CORE_PLATFORM_TYPES_H_
 #define GRADFLOW_COMPAT_CORE_PLATFORM_TYPES_H_
 

@@ -20,6 +20,14 @@ absl::StatusOr<std::unique_ptr<LocalSessionCalls>> LocalSessionCalls::Make(
       new LocalSessionCalls(std::make_unique<Impl>(Impl{*std::move(session)})));
 }
 
+std::unique_ptr<LocalSessionCalls> LocalSessionCalls::Wrap(
+    std::unique_ptr<gradflow::Session> session) {
+  return std::unique_ptr<LocalSessionCalls>(
+      new LocalSessionCalls(std::make_unique<Impl>(Impl{std::move(session)})));
+}
+
+gradflow::Session* LocalSessionCalls::session() const { return impl_->session.get(); }
+
 absl::Status LocalSessionCalls::Create(const GraphDef& graph) {
   return impl_->session->Create(graph);
 }

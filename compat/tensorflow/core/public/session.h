@@ -1,5 +1,5 @@
-// Session: runs a GraphDef by the names of its nodes. See gradflow/runtime/session/session.h for
-// names, errors, thread safety and ownership of tensors.
+// Session: runs a GraphDef by node names. See gradflow/runtime/session/session.h for names, errors,
+// thread safety and ownership of tensors.
 #ifndef GRADFLOW_COMPAT_CORE_PUBLIC_SESSION_H_
 #define GRADFLOW_COMPAT_CORE_PUBLIC_SESSION_H_
 
@@ -19,13 +19,17 @@
 #include "tensorflow/core/platform/threadpool_options.h"
 #include "tensorflow/core/public/session_options.h"
 
+namespace gradflow {
+class Session;
+}  // namespace gradflow
+
 namespace tensorflow {
 
 class DeviceMgr;
 
-// The interface of sessions. Programs may derive from it. NewSession returns an implementation by
-// gradflow::Session. It is defined in this header alone, as its functions return the Status of the
-// program. Functions that a class does not override are UNIMPLEMENTED.
+// The interface of sessions. Programs may derive from it. NewSession returns an implementation
+// based on gradflow::Session. It is only defined in this header, because its functions return the
+// program's Status. Functions that a class does not override return UNIMPLEMENTED.
 class Session {
  public:
   using CallableHandle = int64_t;
@@ -101,10 +105,12 @@ class Session {
 
 namespace compat_internal {
 
-// gradflow::Session, whose header has a NewSession of its own.
+// gradflow::Session, whose header also declares a NewSession.
 class LocalSessionCalls {
  public:
   static absl::StatusOr<std::unique_ptr<LocalSessionCalls>> Make(const SessionOptions& options);
+  static std::unique_ptr<LocalSessionCalls> Wrap(std::unique_ptr<gradflow::Session> session);
+  gradflow::Session* session() const;
   ~LocalSessionCalls();
   absl::Status Create(const GraphDef& graph);
   absl::Status Extend(const GraphDef& graph);
@@ -133,6 +139,7 @@ class LocalSession final : public Session {
  public:
   explicit LocalSession(std::unique_ptr<LocalSessionCalls> session)
       : session_(std::move(session)) {}
+  LocalSessionCalls* calls() const { return session_.get(); }
 
   using Session::Close;
   using Session::Create;
@@ -176,7 +183,7 @@ class LocalSession final : public Session {
   Status ReleaseCallable(CallableHandle handle) override {
     return session_->ReleaseCallable(handle);
   }
-  // The CPU.
+  // Stores the CPU.
   Status ListDevices(std::vector<DeviceAttributes>* devices) override {
     *devices = {LocalSessionCalls::Cpu()};
     return absl::OkStatus();
@@ -205,7 +212,7 @@ inline Status NewSession(const SessionOptions& options, Session** out_session) {
   *out_session = new compat_internal::LocalSession(*std::move(session));
   return absl::OkStatus();
 }
-// UNIMPLEMENTED: the resources of a session end with it.
+// Returns UNIMPLEMENTED, because the resources of a session end with it.
 inline Status Reset(const SessionOptions&, const std::vector<std::string>& /*containers*/) {
   return errors::Unimplemented(
       "sessions share no containers: the resources of a session end when it is closed");

@@ -1,5 +1,5 @@
-// The version of TensorFlow whose interface these headers have, and of the graphs that gradflow
-// writes.
+// The TensorFlow version whose interface these headers provide, and the version of the graphs that
+// gradflow writes.
 #ifndef GRADFLOW_COMPAT_CORE_PUBLIC_VERSION_H_
 #define GRADFLOW_COMPAT_CORE_PUBLIC_VERSION_H_
 
@@ -21,7 +21,7 @@
   (TF_STR(TF_MAJOR_VERSION) "." TF_STR(TF_MINOR_VERSION) "." TF_STR(TF_PATCH_VERSION) \
        TF_VERSION_SUFFIX)
 
-// The newest version of graphs that gradflow reads, and that it writes.
+// The newest graph version that gradflow reads, which it also writes.
 #define TF_GRAPH_DEF_VERSION 2200
 #define TF_GRAPH_DEF_VERSION_MIN_PRODUCER 0
 #define TF_GRAPH_DEF_VERSION_MIN_CONSUMER 0

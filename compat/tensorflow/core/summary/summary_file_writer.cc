@@ -64,7 +64,7 @@ class SummaryFileWriter : public SummaryWriterInterface {
     return writer_.Add(std::move(event));
   }
 
-  // Runs the node on the inputs, and writes the summary that it returns.
+  // Runs the node on the inputs, and writes the resulting summary.
   absl::Status WriteOutput(int64_t step, NodeDefBuilder* builder, std::vector<Tensor> inputs) {
     std::vector<TensorValue> values;
     for (Tensor& input : inputs) {

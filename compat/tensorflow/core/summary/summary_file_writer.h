@@ -1,4 +1,4 @@
-// CreateSummaryFileWriter: makes a writer of an event file.
+// CreateSummaryFileWriter: creates a writer of an event file.
 #ifndef GRADFLOW_COMPAT_CORE_SUMMARY_SUMMARY_FILE_WRITER_H_
 #define GRADFLOW_COMPAT_CORE_SUMMARY_SUMMARY_FILE_WRITER_H_
 
@@ -13,10 +13,10 @@
 
 namespace tensorflow {
 
-// Stores a writer of a new file "<logdir>/events.out.tfevents.<...><filename_suffix>"; the caller
-// owns a reference. Its functions run the kernels of ScalarSummary, HistogramSummary, ImageSummary
-// and TensorSummaryV2, and may be called from any thread. WriteAudio is UNIMPLEMENTED. Events are
-// written at once: `max_queue` and `flush_millis` have no effect.
+// Stores a writer for a new file "<logdir>/events.out.tfevents.<...><filename_suffix>". The caller
+// owns a reference. The writer runs the kernels of ScalarSummary, HistogramSummary, ImageSummary
+// and TensorSummaryV2, and may be called from any thread. WriteAudio returns UNIMPLEMENTED. Events
+// are written immediately: `max_queue` and `flush_millis` have no effect.
 absl::Status CreateSummaryFileWriter(int max_queue, int flush_millis, const std::string& logdir,
                                      const std::string& filename_suffix, Env* env,
                                      SummaryWriterInterface** result);

@@ -6,13 +6,14 @@
 
 #include "gradflow/core/resource_handle.h"
 #include "gradflow/core/types.h"
+#include "gradflow/core/variant.h"
 #include "tensorflow/core/platform/errors.h"
 
 namespace tensorflow {
 namespace batch_util {
 namespace {
 
-// Copies or moves elements that are not plain bytes.
+// Copies or moves elements that are not trivially copyable.
 template <typename T>
 void CopyElements(Tensor& src, int64_t from, int64_t to, int64_t count, bool move, Tensor* dst) {
   const auto source = src.span<T>().subspan(from, count);
@@ -24,7 +25,7 @@ void CopyElements(Tensor& src, int64_t from, int64_t to, int64_t count, bool mov
   }
 }
 
-// Copies `count` elements between offsets. REQUIRES: both tensors have them
+// Copies `count` elements between offsets. REQUIRES: both tensors contain them
 absl::Status Copy(Tensor& src, int64_t from, int64_t to, int64_t count, bool may_move,
                   Tensor* dst) {
   if (src.dtype() != dst->dtype()) {
@@ -47,11 +48,15 @@ absl::Status Copy(Tensor& src, int64_t from, int64_t to, int64_t count, bool may
     CopyElements<gradflow::ResourceHandle>(src, from, to, count, move, dst);
     return absl::OkStatus();
   }
+  if (src.dtype() == DT_VARIANT) {
+    CopyElements<gradflow::Variant>(src, from, to, count, move, dst);
+    return absl::OkStatus();
+  }
   return errors::Unimplemented("tensors of type ", DataTypeString(src.dtype()),
                                " cannot be copied by rows");
 }
 
-// Returns the number of elements of a row, or an error if `parent` does not have the rows.
+// Returns the number of elements in a row. Returns an error if `parent` does not have the rows.
 absl::StatusOr<int64_t> RowSize(const Tensor& parent, int64_t first, int64_t count) {
   if (!parent.IsInitialized() || parent.dims() == 0) {
     return errors::InvalidArgument("a tensor of shape ", parent.shape().DebugString(),

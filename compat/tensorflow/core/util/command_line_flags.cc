@@ -83,7 +83,7 @@ bool Flags::Parse(std::vector<std::string>& arguments, const std::vector<Flag>& 
       if (ended || !absl::ConsumePrefix(&text, "--") || !absl::ConsumePrefix(&text, flag.name_)) {
         continue;
       }
-      // --name alone is a value of a bool only.
+      // "--name" without a value is only valid for a bool.
       const bool has_value = absl::ConsumePrefix(&text, "=");
       if (!has_value && !text.empty()) continue;
       match = &flag;
@@ -111,7 +111,7 @@ bool Flags::Parse(int* argc, char** argv, const std::vector<Flag>& flags) {
   std::vector<std::string> arguments(argv + (*argc > 0 ? 1 : 0), argv + *argc);
   std::vector<std::string> rest = arguments;
   const bool ok = Parse(rest, flags);
-  // Keeps the caller's strings: those that remain, in their order.
+  // Keeps the remaining strings of the caller, in order.
   int kept = *argc > 0 ? 1 : 0;
   size_t next = 0;
   for (size_t i = 0; i < arguments.size() && next < rest.size(); ++i) {

@@ -1,4 +1,4 @@
-// Flag and Flags: options of a program.
+// Flag and Flags: command-line options of a program.
 //
 //   int32 runs = 10;
 //   std::vector<Flag> flags = {Flag("runs", &runs, "number of runs")};
@@ -15,18 +15,18 @@
 
 namespace tensorflow {
 
-// An option --name=value. An option of type bool may also be written --name.
+// An option --name=value. A bool option may also be written as --name.
 class Flag {
  public:
-  // Store the value in *destination, which has the default before. If `updated` is not null, sets
-  // *updated if the option is given.
+  // Store the value in *destination, which initially holds the default. If `updated` is not null,
+  // also set *updated if the option is given.
   Flag(const char* name, int32* destination, const std::string& usage, bool* updated = nullptr);
   Flag(const char* name, int64* destination, const std::string& usage, bool* updated = nullptr);
   Flag(const char* name, float* destination, const std::string& usage, bool* updated = nullptr);
   Flag(const char* name, bool* destination, const std::string& usage, bool* updated = nullptr);
   Flag(const char* name, std::string* destination, const std::string& usage,
        bool* updated = nullptr);
-  // Call `hook` with the value. It returns false if the value is not valid.
+  // Call `hook` with the value. It returns false if the value is invalid.
   Flag(const char* name, std::function<bool(int32)> hook, int32 default_for_display,
        const std::string& usage);
   Flag(const char* name, std::function<bool(int64)> hook, int64 default_for_display,
@@ -48,19 +48,18 @@ class Flag {
   // "int32", and the default value as text.
   std::string type_;
   std::string default_;
-  // Takes the text of a value. Returns false if it is not valid.
+  // Parses the text of a value. Returns false if it is invalid.
   std::function<bool(absl::string_view)> set_;
 };
 
 class Flags {
  public:
-  // Reads the options of `flags` and removes them from the arguments, up to an argument "--".
-  // Returns false, and logs the reason, if a value is not valid or the next argument that remains
-  // is --help.
+  // Reads the options of `flags`, and removes them from the arguments, up to an argument "--". If a
+  // value is invalid or the next remaining argument is --help, logs the reason and returns false.
   static bool Parse(int* argc, char** argv, const std::vector<Flag>& flags);
-  // Parses arguments without the name of the program.
+  // Parses arguments that do not include the program name.
   static bool Parse(std::vector<std::string>& arguments, const std::vector<Flag>& flags);
-  // Returns a text with a line for each option.
+  // Returns text with a line for each option.
   static std::string Usage(const std::string& program, const std::vector<Flag>& flags);
 };
 

@@ -1,4 +1,4 @@
-// Flags that kernels of the program may ask for. All of gradflow's are deterministic.
+// Flags that kernels of the program may query. All kernels of gradflow are deterministic.
 #ifndef GRADFLOW_COMPAT_CORE_UTIL_DETERMINISM_H_
 #define GRADFLOW_COMPAT_CORE_UTIL_DETERMINISM_H_
 

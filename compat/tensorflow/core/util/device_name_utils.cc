@@ -20,7 +20,7 @@ auto AddressParts(const DeviceNameUtils::ParsedName& n) {
   return std::tie(n.has_job, n.job, n.has_replica, n.replica, n.has_task, n.task);
 }
 
-// Parses a number, or "*", which stands for any.
+// Parses a number, or "*", which matches any number.
 bool ParseNumber(absl::string_view text, bool* has, int* number) {
   *has = text != "*";
   return !*has || absl::SimpleAtoi(text, number);

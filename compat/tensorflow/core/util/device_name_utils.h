@@ -10,7 +10,7 @@ namespace tensorflow {
 
 class DeviceNameUtils {
  public:
-  // The parts that a name has.
+  // The parts of a name that are present.
   struct ParsedName {
     void Clear() { *this = ParsedName(); }
     bool operator==(const ParsedName& other) const;
@@ -28,7 +28,7 @@ class DeviceNameUtils {
     int id = 0;
   };
 
-  // Parses a name, which may lack parts. Returns false if it has others. "/cpu:0" is accepted.
+  // Parses a name, which may lack parts. Returns false if it has unknown parts. Accepts "/cpu:0".
   static bool ParseFullName(absl::string_view name, ParsedName* parsed);
   static bool ParseFullOrLocalName(absl::string_view name, ParsedName* parsed) {
     return ParseFullName(name, parsed);

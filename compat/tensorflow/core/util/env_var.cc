@@ -10,7 +10,7 @@
 namespace tensorflow {
 namespace {
 
-// Parses the variable with `parse`, a function of a text and *value.
+// Parses the variable with `parse`, which takes the text and a pointer to the value.
 template <typename T, typename Parse>
 absl::Status Read(absl::string_view name, const T& default_value, const char* type, T* value,
                   Parse parse) {

@@ -1,4 +1,4 @@
-// Environment variables with a type.
+// Typed environment variables.
 #ifndef GRADFLOW_COMPAT_CORE_UTIL_ENV_VAR_H_
 #define GRADFLOW_COMPAT_CORE_UTIL_ENV_VAR_H_
 
@@ -11,14 +11,15 @@
 
 namespace tensorflow {
 
-// Store the value of an environment variable, or the default if it is not set. A value of another
-// type is INVALID_ARGUMENT, and the default is stored. A bool is "0", "1", "false" or "true".
+// Store the value of an environment variable, or the default if it is not set. If the value has
+// another type, return INVALID_ARGUMENT and store the default. A bool is "0", "1", "false" or
+// "true".
 absl::Status ReadBoolFromEnvVar(absl::string_view name, bool default_value, bool* value);
 absl::Status ReadInt64FromEnvVar(absl::string_view name, int64 default_value, int64* value);
 absl::Status ReadFloatFromEnvVar(absl::string_view name, float default_value, float* value);
 absl::Status ReadStringFromEnvVar(absl::string_view name, absl::string_view default_value,
                                   std::string* value);
-// Texts between commas.
+// Reads comma-separated strings.
 absl::Status ReadStringsFromEnvVar(absl::string_view name, absl::string_view default_value,
                                    std::vector<std::string>* value);
 

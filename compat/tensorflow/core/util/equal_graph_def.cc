@@ -34,7 +34,7 @@ std::vector<std::string> Inputs(const NodeDef& node) {
   return inputs;
 }
 
-// Returns true if each attribute of `a` is one of `b`, or describes one that is not.
+// Returns true if `b` has each attribute of `a`; otherwise describes an attribute that differs.
 bool HasAttrsOf(const NodeDef& b, const NodeDef& a, absl::string_view role,
                 absl::string_view other_role, std::string* diff,
                 const EqualGraphDefOptions& options) {
@@ -74,7 +74,7 @@ bool EqualNodeDef(const NodeDef& actual, const NodeDef& expected, std::string* d
                   " inputs, expected ", expected_inputs.size());
   }
   const auto input_name = [](const std::string& input) {
-    // "a:0" is "a".
+    // "a:0" means "a".
     return absl::EndsWith(input, ":0") ? input.substr(0, input.size() - 2) : input;
   };
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -109,7 +109,7 @@ bool EqualGraphDef(const GraphDef& actual, const GraphDef& expected, std::string
 
 uint64 NodeDefHash(const NodeDef& ndef, const EqualGraphDefOptions& options) {
   uint64 attrs = 0;
-  // A sum, as the order of a map means nothing.
+  // Sums, because the order of a map is irrelevant.
   for (const auto& [name, value] : ndef.attr()) {
     if (IsIgnored(name, options)) continue;
     attrs += absl::Hash<std::pair<std::string, uint64>>()({name, AttrValueHash(value)});

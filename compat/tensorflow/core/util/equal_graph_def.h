@@ -1,5 +1,5 @@
-// Compares and hashes GraphDefs and NodeDefs, ignoring the order of nodes and of control inputs,
-// and the encoding of tensors.
+// Compares and hashes GraphDefs and NodeDefs. Ignores the order of nodes and of control inputs, and
+// the encoding of tensors.
 #ifndef GRADFLOW_COMPAT_CORE_UTIL_EQUAL_GRAPH_DEF_H_
 #define GRADFLOW_COMPAT_CORE_UTIL_EQUAL_GRAPH_DEF_H_
 
@@ -18,7 +18,7 @@ struct EqualGraphDefOptions {
   bool ignore_internal_attrs = true;
 };
 
-// Return true if both are equal. Otherwise write the first difference to *diff, unless it is null.
+// Return true if both are equal. Otherwise, write the first difference to *diff unless it is null.
 bool EqualGraphDef(const GraphDef& actual, const GraphDef& expected, std::string* diff,
                    const EqualGraphDefOptions& options = {});
 bool EqualNodeDef(const NodeDef& actual, const NodeDef& expected, std::string* diff,
@@ -27,7 +27,7 @@ bool EqualRepeatedNodeDef(const protobuf::RepeatedPtrField<NodeDef>& actual,
                           const protobuf::RepeatedPtrField<NodeDef>& expected, std::string* diff,
                           const EqualGraphDefOptions& options = {});
 
-// Hashes: the same for values that are equal by the functions above.
+// Hashes. Values that are equal by the functions above have equal hashes.
 uint64 GraphDefHash(const GraphDef& gdef, const EqualGraphDefOptions& options = {});
 uint64 NodeDefHash(const NodeDef& ndef, const EqualGraphDefOptions& options = {});
 uint64 RepeatedNodeDefHash(const protobuf::RepeatedPtrField<NodeDef>& ndefs,

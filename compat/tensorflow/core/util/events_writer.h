@@ -1,5 +1,5 @@
-// EventsWriter: writes event files, which TensorBoard shows. gradflow/io/events.h writes them with
-// a status for each event.
+// EventsWriter: writes event files for TensorBoard. gradflow/io/events.h writes them with a status
+// for each event.
 #ifndef GRADFLOW_COMPAT_CORE_UTIL_EVENTS_WRITER_H_
 #define GRADFLOW_COMPAT_CORE_UTIL_EVENTS_WRITER_H_
 
@@ -16,7 +16,7 @@ namespace tensorflow {
 // Thread safety: none.
 class EventsWriter {
  public:
-  // The beginning of the version in the first event of a file, and its number.
+  // The prefix of the version string in the first event of a file, and the version number.
   static constexpr const char* kVersionPrefix = "brain.Event:";
   static constexpr int kCurrentVersion = 2;
 
@@ -25,13 +25,13 @@ class EventsWriter {
   EventsWriter(const EventsWriter&) = delete;
   EventsWriter& operator=(const EventsWriter&) = delete;
 
-  // Open a new file unless one is open. One that has been deleted is replaced by a new one. The
-  // functions below open a file, too.
+  // Open a new file unless one is open. Replaces a file that was deleted. The functions below also
+  // open a file.
   absl::Status Init();
   absl::Status InitWithSuffix(const std::string& suffix);
-  // Returns the name of the file; empty if it cannot be opened.
+  // Returns the name of the file; "" if it cannot be opened.
   std::string FileName();
-  // Write at once. An error is logged, and returned by the next Flush() or Close().
+  // Write immediately. Errors are logged, and returned by the next Flush() or Close().
   void WriteEvent(const Event& event);
   void WriteSerializedEvent(absl::string_view event);
   // Waits until the events are on the disk.
@@ -42,7 +42,7 @@ class EventsWriter {
   const std::string prefix_;
   std::string suffix_;
   std::optional<gradflow::EventWriter> writer_;
-  // The first error of an event.
+  // The first error from writing an event.
   absl::Status status_;
 };
 

@@ -1,4 +1,4 @@
-// GuardedPhiloxRandom: a generator that the runs of a kernel share.
+// GuardedPhiloxRandom: a generator shared by the runs of a kernel.
 #ifndef GRADFLOW_COMPAT_CORE_UTIL_GUARDED_PHILOX_RANDOM_H_
 #define GRADFLOW_COMPAT_CORE_UTIL_GUARDED_PHILOX_RANDOM_H_
 
@@ -10,14 +10,14 @@
 
 namespace tensorflow {
 
-// Thread-safe once it is initialised.
+// Thread-safe after initialisation.
 class GuardedPhiloxRandom {
  public:
   GuardedPhiloxRandom() = default;
   GuardedPhiloxRandom(const GuardedPhiloxRandom&) = delete;
   GuardedPhiloxRandom& operator=(const GuardedPhiloxRandom&) = delete;
 
-  // Takes the attributes `seed` and `seed2` of the node. If both are 0, the seed is random.
+  // Reads the attributes `seed` and `seed2` of the node. If both are 0, the seed is random.
   absl::Status Init(OpKernelConstruction* context) {
     int64 seed, seed2;
     TF_RETURN_IF_ERROR(context->GetAttr("seed", &seed));
@@ -35,18 +35,18 @@ class GuardedPhiloxRandom {
     generator_ = random::PhiloxRandom(static_cast<uint64>(seed), static_cast<uint64>(seed2));
   }
 
-  // Returns a generator whose next `samples` results of 128 bits no other call returns.
+  // Returns a generator whose next `samples` 128-bit results are returned by no other call.
   random::PhiloxRandom ReserveSamples128(int64 samples) {
     const mutex_lock lock(mu_);
     const random::PhiloxRandom result = generator_;
     generator_.Skip(static_cast<uint64>(samples));
     return result;
   }
-  // Reserves `samples` results of 32 bits.
+  // Reserves `samples` 32-bit results.
   random::PhiloxRandom ReserveSamples32(int64 samples) {
     return ReserveSamples128((samples + 3) / 4);
   }
-  // Reserves the results of outputs that take `multiplier` results of 128 bits each.
+  // Reserves the results for outputs that take `multiplier` 128-bit results each.
   random::PhiloxRandom ReserveRandomOutputs(int64 output_count, int multiplier) {
     return ReserveSamples128(output_count * multiplier);
   }

@@ -1,4 +1,4 @@
-// Padding: how windows treat the borders of an image.
+// Padding: how windows treat image borders.
 #ifndef GRADFLOW_COMPAT_CORE_UTIL_PADDING_H_
 #define GRADFLOW_COMPAT_CORE_UTIL_PADDING_H_
 

@@ -1,4 +1,4 @@
-// Build options of TensorFlow. gradflow has no kernels for other devices.
+// TensorFlow's build options. gradflow has no kernels for other devices.
 #ifndef GRADFLOW_COMPAT_CORE_UTIL_PORT_H_
 #define GRADFLOW_COMPAT_CORE_UTIL_PORT_H_
 

@@ -1,4 +1,4 @@
-// MakeUnique and WrapUnique of 1.x.
+// MakeUnique and WrapUnique of TensorFlow 1.x.
 #ifndef GRADFLOW_COMPAT_CORE_UTIL_PTR_UTIL_H_
 #define GRADFLOW_COMPAT_CORE_UTIL_PTR_UTIL_H_
 

@@ -1,5 +1,6 @@
-// TensorFormat: the order of the dimensions of images, such as "NHWC". FilterTensorFormat: that of
-// filters, such as "HWIO". gradflow's kernels take NHWC and NCHW images and HWIO filters.
+// TensorFormat: the order of image dimensions, such as "NHWC". FilterTensorFormat: the order of
+// filter dimensions, such as "HWIO". gradflow's kernels take NHWC and NCHW images, and HWIO
+// filters.
 #ifndef GRADFLOW_COMPAT_CORE_UTIL_TENSOR_FORMAT_H_
 #define GRADFLOW_COMPAT_CORE_UTIL_TENSOR_FORMAT_H_
 
@@ -42,9 +43,9 @@ enum FilterTensorFormat {
 
 namespace compat_internal {
 
-// The order of the dimensions: '*' stands for the spatial ones, 'V' for the inner vector.
+// The order of the dimensions. '*' stands for the spatial dimensions, 'V' for the inner vector.
 struct Layout {
-  // With two spatial dimensions, and with three if there is a name for these.
+  // The names for two spatial dimensions and, if it exists, for three.
   const char* name;
   const char* name_3d;
   const char* order;
@@ -77,13 +78,13 @@ bool FormatFromString(const Layout (&layouts)[N], absl::string_view text, Format
   return false;
 }
 
-// Returns the number of dimensions that are not spatial.
+// Returns the number of non-spatial dimensions.
 template <typename Format>
 int OtherDims(Format format) {
   return static_cast<int>(std::char_traits<char>::length(LayoutOf(format).order)) - 1;
 }
 // Returns the index of a dimension: a letter of the order, 'D', 'H' or 'W', or the number of a
-// spatial one ('0', '1', ...). Aborts if there is no such dimension.
+// spatial dimension ('0', '1', ...). Aborts if the dimension does not exist.
 template <typename Format>
 int DimIndex(Format format, int num_spatial_dims, char dimension) {
   int spatial = -1;
@@ -113,7 +114,7 @@ int DimIndexOf(Format format, int num_dims, char dimension) {
 
 }  // namespace compat_internal
 
-// Parse names, also those for three spatial dimensions ("NDHWC"). Return false for other texts.
+// Parse names, including names for three spatial dimensions ("NDHWC"). Return false for other text.
 inline bool FormatFromString(absl::string_view text, TensorFormat* format) {
   return compat_internal::FormatFromString(compat_internal::kTensorLayouts, text, format);
 }
@@ -157,15 +158,16 @@ inline int GetTensorFeatureDimIndex(int num_dims, TensorFormat format) {
 }
 inline int GetTensorInnerFeatureDimIndex(int num_dims, TensorFormat) { return num_dims - 1; }
 inline int GetTensorInnerWidthDimIndex(int num_dims, TensorFormat) { return num_dims - 1; }
-// Aborts if there is no such dimension.
+// Aborts if the dimension does not exist.
 inline int GetTensorSpatialDimIndex(int num_dims, TensorFormat format, int spatial_dim) {
   CHECK(spatial_dim >= 0 && spatial_dim < GetTensorSpatialDims(num_dims, format))
       << "spatial dimension " << spatial_dim << " of " << num_dims << " dimensions";
   return compat_internal::DimIndexOf(format, num_dims, static_cast<char>('0' + spatial_dim));
 }
 
-// Return the index of dimension 'N', 'C', 'D', 'H' or 'W' ('0', '1', ... for spatial dimensions) of
-// a tensor with the given number of spatial dimensions, or of dimensions. Abort for other letters.
+// Return the index of dimension 'N', 'C', 'D', 'H' or 'W' ('0', '1', ... for spatial dimensions).
+// The tensor has the given number of spatial dimensions, or of all dimensions. Abort for other
+// letters.
 template <int NUM_SPATIAL_DIMS>
 int GetTensorDimIndex(TensorFormat format, char dimension) {
   return compat_internal::DimIndex(format, NUM_SPATIAL_DIMS, dimension);
@@ -193,7 +195,8 @@ inline int64 GetTensorDim(const TensorShape& shape, TensorFormat format, char di
 inline int64 GetTensorDim(const Tensor& tensor, TensorFormat format, char dimension) {
   return GetTensorDim(tensor.shape(), format, dimension);
 }
-// Stores the explicit padding of a dimension. REQUIRES: two numbers for each dimension
+// Stores the explicit padding of a dimension. REQUIRES: `explicit_paddings` has two numbers per
+// dimension
 inline void GetExplicitPaddingForDim(const std::vector<int64_t>& explicit_paddings,
                                      TensorFormat format, char dimension, int64_t* padding_before,
                                      int64_t* padding_after) {
@@ -217,11 +220,11 @@ inline int GetFilterTensorInputChannelsDimIndex(int num_dims, FilterTensorFormat
 inline int GetFilterTensorOutputChannelsDimIndex(int num_dims, FilterTensorFormat format) {
   return compat_internal::DimIndexOf(format, num_dims, 'O');
 }
-// Returns the index of the vector of 4 input channels of FORMAT_OIHW_VECT_I.
+// Returns the index of the inner vector of 4 input channels in FORMAT_OIHW_VECT_I.
 inline int GetFilterTensorInnerInputChannelsDimIndex(int num_dims, FilterTensorFormat) {
   return num_dims - 1;
 }
-// Aborts if there is no such dimension.
+// Aborts if the dimension does not exist.
 inline int GetFilterTensorSpatialDimIndex(int num_dims, FilterTensorFormat format, int dim) {
   CHECK(dim >= 0 && dim < GetFilterTensorSpatialDims(num_dims, format))
       << "spatial dimension " << dim << " of " << num_dims << " dimensions";
@@ -247,14 +250,14 @@ inline int64 GetFilterDim(const Tensor& tensor, FilterTensorFormat format, char 
 
 namespace compat_internal {
 
-// Returns the dimension of which the inner vector takes a factor 4, or 0.
+// Returns the dimension that the inner vector splits by a factor of 4, or 0.
 inline char SplitOf(TensorFormat format) {
   return format == FORMAT_NCHW_VECT_C ? 'C' : format == FORMAT_NHWC_VECT_W ? 'W' : '\0';
 }
 inline char SplitOf(FilterTensorFormat format) { return format == FORMAT_OIHW_VECT_I ? 'I' : '\0'; }
 
-// Stores the shape with these sizes by letter: `sizes` has the spatial ones and ends with those of
-// the two other letters.
+// Stores the shape with these sizes: `spatial` for the spatial dimensions, and `first` and `second`
+// for the two letters.
 template <typename Format>
 absl::Status MakeShape(Format format, const char (&letters)[3], absl::Span<const int64> spatial,
                        int64 first, int64 second, TensorShape* shape) {
@@ -277,7 +280,7 @@ absl::Status MakeShape(Format format, const char (&letters)[3], absl::Span<const
   return TensorShapeUtils::MakeShape(sizes, shape);
 }
 
-// Stores the shape `source`, of the format `from`, in the order of `to`.
+// Converts the shape `source` from format `from` to format `to`.
 template <typename Format>
 absl::Status ConvertShape(Format to, const TensorShape& source, Format from,
                           const char (&letters)[3], TensorShape* shape) {
@@ -285,7 +288,7 @@ absl::Status ConvertShape(Format to, const TensorShape& source, Format from,
     *shape = source;
     return absl::OkStatus();
   }
-  // The digits are the names of spatial dimensions.
+  // Digits name spatial dimensions, which limits their number.
   constexpr int kMaxSpatial = 10;
   constexpr int64 kMaxSplit = std::numeric_limits<int64>::max() / 4;
   const int num_spatial = source.dims() - OtherDims(from);
@@ -309,7 +312,8 @@ absl::Status ConvertShape(Format to, const TensorShape& source, Format from,
 
 }  // namespace compat_internal
 
-// Return INVALID_ARGUMENT if a size is negative, or is no multiple of 4 where the format needs it.
+// Return INVALID_ARGUMENT if a size is negative, or not a multiple of 4 where the format requires
+// it.
 inline absl::Status ShapeFromFormatWithStatus(TensorFormat format, int64 N,
                                               absl::Span<const int64> spatial, int64 C,
                                               TensorShape* shape) {
@@ -324,7 +328,7 @@ inline absl::Status ShapeFromFormatWithStatus(TensorFormat dst_format, const Ten
                                               TensorFormat src_format, TensorShape* shape) {
   return compat_internal::ConvertShape(dst_format, src_shape, src_format, "NC", shape);
 }
-// Return the shape of a batch of images. Abort if it is not valid.
+// Return the shape of a batch of images. Abort if it is invalid.
 inline TensorShape ShapeFromFormat(TensorFormat format, int64 N, absl::Span<const int64> spatial,
                                    int64 C) {
   TensorShape shape;
@@ -341,7 +345,7 @@ inline TensorShape ShapeFromFormat(TensorFormat dst_format, const TensorShape& s
   TF_CHECK_OK(ShapeFromFormatWithStatus(dst_format, src_shape, src_format, &shape));
   return shape;
 }
-// Return the shape of a filter. Abort if it is not valid.
+// Return the shape of a filter. Abort if it is invalid.
 inline TensorShape ShapeFromFilterTensorFormat(FilterTensorFormat format,
                                                absl::Span<const int64> spatial, int64 I, int64 O) {
   TensorShape shape;

@@ -18,11 +18,11 @@
 namespace tensorflow {
 namespace checkpoint {
 
-// Opens a file. There is one format: OpenTableTensorSliceReader stands for it.
+// Opens a file. OpenTableTensorSliceReader is the only format.
 struct OpenTableTensorSliceReaderTag {};
 inline constexpr OpenTableTensorSliceReaderTag OpenTableTensorSliceReader;
 
-// The files whose names match a pattern. Each call reads them. Thread-safe.
+// The files that match a pattern. Each call reads them again. Thread-safe.
 class TensorSliceReader {
  public:
   static constexpr int kLoadAllShards = -1;
@@ -31,12 +31,12 @@ class TensorSliceReader {
                              OpenTableTensorSliceReaderTag = OpenTableTensorSliceReader,
                              int /*preferred_shard*/ = kLoadAllShards);
   absl::Status status() const { return status_; }
-  // Returns false if there is no such tensor. The pointers may be null.
+  // Returns false if the tensor does not exist. The pointers may be null.
   bool HasTensor(const std::string& name, TensorShape* shape, DataType* type) const;
   // Stores a new tensor.
   absl::Status GetTensor(const std::string& name, std::unique_ptr<Tensor>* out_tensor) const;
-  // Copies a slice to `data`, which has as many elements. Returns false if the files do not have
-  // all of them, or if they have another type.
+  // Copies a slice to `data`, which must have room for its elements. Returns false if the files
+  // lack some of the elements or have another type.
   template <typename T>
   bool CopySliceData(const std::string& name, const TensorSlice& slice, T* data) const {
     Tensor tensor;
@@ -48,7 +48,7 @@ class TensorSliceReader {
     for (int64_t i = 0; i < tensor.NumElements(); ++i) data[i] = flat(i);
     return true;
   }
-  // Returns the tensors by their names.
+  // Returns the shapes of the tensors by name.
   std::map<std::string, TensorShape> GetVariableToShapeMap() const;
   std::map<std::string, DataType> GetVariableToDataTypeMap() const;
   const std::string DebugString() const;

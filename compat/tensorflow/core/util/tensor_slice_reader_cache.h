@@ -1,4 +1,4 @@
-// Caches of open checkpoints. gradflow opens the files of each read, and caches none.
+// Caches of open checkpoints. gradflow opens the files for each read, and caches nothing.
 #ifndef GRADFLOW_COMPAT_CORE_UTIL_TENSOR_SLICE_READER_CACHE_H_
 #define GRADFLOW_COMPAT_CORE_UTIL_TENSOR_SLICE_READER_CACHE_H_
 

@@ -8,7 +8,7 @@
 
 namespace tensorflow {
 
-// Calls workers->ParallelFor, or runs on the calling thread alone if max_parallelism <= 1.
+// Calls workers->ParallelFor, or runs only on the calling thread if max_parallelism <= 1.
 void Shard(int max_parallelism, thread::ThreadPool* workers, int64 total, int64 cost_per_unit,
            std::function<void(int64, int64)> work);
 

@@ -1,4 +1,4 @@
-// DeterministicOpsScope: no effect, as all ops of gradflow are deterministic.
+// DeterministicOpsScope: no effect, because all ops of gradflow are deterministic.
 #ifndef GRADFLOW_COMPAT_XLA_TSL_UTIL_DETERMINISM_TEST_UTIL_H_
 #define GRADFLOW_COMPAT_XLA_TSL_UTIL_DETERMINISM_TEST_UTIL_H_
 

@@ -1,4 +1,4 @@
-// The fields of the selected block, and of the graph.
+// The fields of the selected block and of the graph.
 import { useId, useState } from 'preact/hooks';
 import type { AttrJson } from '../../data/format.ts';
 import { plural, visible, visibleLines } from '../../data/text.ts';
@@ -12,8 +12,8 @@ import { parseText, printText, quote } from '../../edit/text.ts';
 import { downloadGraph } from '../commands.ts';
 import type { Page } from '../commands.ts';
 
-// A field that is done with when it is left or Enter is pressed. Until then, it keeps what is typed,
-// also when the page is rendered anew.
+// A field whose value takes effect when the field loses focus or Enter is pressed. Until then it
+// keeps the typed text, even if the page is rendered again.
 function TextField({ label, value, onDone, id, placeholder = '', list }:
                    { label: string; value: string; onDone: (text: string) => void; id?: string;
                      placeholder?: string; list?: string }) {
@@ -71,7 +71,7 @@ function Table({ session, node, name }: { session: Session; node: EditNode; name
   );
 }
 
-// The key of "no value of its own" in a choice.
+// The key of the choice "no value set".
 const kUnset = '\u0000';
 
 function Attribute({ session, node, attr, name }:
@@ -84,7 +84,7 @@ function Attribute({ session, node, attr, name }:
   if (own === null) return <code>large, as in the file</code>;
   const shown = own === undefined ? null : fieldText(type, own);
   const fallback = attr?.[6] === null || attr?.[6] === undefined ? '' : (fieldText(type, attr[6]) ?? attr[6]);
-  // Attributes without another form are edited as text of a message.
+  // Attributes without a simpler form are edited as message text.
   const isMessage = own !== undefined && shown === null;
   const called = type === 'func' && own !== undefined ? functionName(own) : null;
   const { functions } = session.editor;
@@ -122,12 +122,12 @@ function Attribute({ session, node, attr, name }:
   );
 }
 
-// Files that become tensors.
+// Types of files that can become tensors.
 const kTensorFiles = '.npy,image/png,image/jpeg,image/gif,image/bmp,image/webp';
 
 function FeedFields({ session, node }: { session: Session; node: EditNode }) {
   const feed = session.feedOf(node);
-  // Changes the feed of now, which may be newer than what is shown.
+  // Changes the current feed, which may be newer than the displayed feed.
   const set = (change: Partial<FeedField>): void =>
     session.setFeed(node, { ...session.feedOf(node), ...change });
   return (
@@ -166,10 +166,10 @@ export function BlockFields({ session, node }: { session: Session; node: EditNod
   const op = library.find(node.op);
   const sources = useId();
   const pins = library.inputs(node);
-  // Inputs that the definition does not have, of an op that is not known.
+  // The data inputs, for blocks of unknown ops, whose pins are not known.
   const data = node.inputs.filter((input) => !input.startsWith('^'));
   const names = [...new Set([...(op?.a.map((attr) => attr[0]) ?? []), ...Object.keys(node.attrs)])];
-  // Sizes of lists are those of their connections.
+  // List sizes follow the connections.
   const sizes = new Set(op?.i.map((arg) => library.numberAttr(arg)));
   const others = editor.nodesOf(node.body)
     .filter((other) => other.id !== node.id && other.end !== 'result' && other.end !== 'control');

@@ -12,19 +12,20 @@ const kMaxFunctions = 60;
 function Frame({ session, title, children }:
                { session: Session; title: string; children: ComponentChildren }) {
   const ref = useRef<HTMLDialogElement>(null);
-  // The first field or choice has the focus; the picture has it again afterwards.
+  // The first field or choice gets the focus. Closing returns the focus to the picture.
   useLayoutEffect(() => {
     const dialog = ref.current!;
     dialog.showModal();
     dialog.querySelector<HTMLElement>('[data-first]')?.focus();
     return () => {
-      // Until then, nothing else takes the focus.
+      // Until the dialog is closed, nothing else can take the focus.
       dialog.close();
       document.getElementById('tree')?.focus();
     };
   }, []);
   const move = (event: KeyboardEvent): void => {
-    // Escape closes the dialog, also from a field that it would clear; it is no command of the picture.
+    // Escape closes the dialog, even from a field that Escape would clear. It must not reach the
+    // picture.
     if (event.key === 'Escape') {
       event.stopPropagation();
       event.preventDefault();
@@ -41,7 +42,7 @@ function Frame({ session, title, children }:
   return (
     <dialog class="edit-dialog" ref={ref} aria-label={title} onKeyDown={move}
             onClose={() => {
-              // Unless another dialog has its place.
+              // Skipped if another dialog has replaced this one.
               if (ref.current !== null) session.close();
             }}>
       <h2>{title}</h2>
@@ -88,7 +89,7 @@ function Palette({ session, dialog }:
           {ops.length === 0 && <li>No op fits</li>}
         </ul>
         {doc !== null && (
-          // Scrolled by keys too.
+          // Focusable, so that keys scroll it.
           <div class="doc" tabIndex={0} role="region" aria-label="Documentation">
             <h3>{visible(doc.n)}</h3>
             <p>{visible(doc.s)}</p>
@@ -105,7 +106,7 @@ function Palette({ session, dialog }:
 function Connect({ session, to }: { session: Session; to: number }) {
   const node = session.editor.get(to);
   const choices = session.choices(to);
-  // The first that fits and is free.
+  // Prefers the first input that fits and is free.
   const first = Math.max(choices.findIndex((c) => c.reason === '' && c.source === ''),
                          choices.findIndex((c) => c.reason === '') < 0 ? -1 : 0);
   const best = choices[first]?.reason === '' ? first : choices.findIndex((c) => c.reason === '');
@@ -196,7 +197,7 @@ function FunctionOf({ session, dialog }: { session: Session; dialog: Dialog & { 
   );
 }
 
-// The functions of the graph, and a new one.
+// The functions of the graph, and fields for a new one.
 function Functions({ session }: { session: Session }) {
   const { editor } = session;
   const [name, setName] = useState(editor.freeFunction('function'));
@@ -225,7 +226,7 @@ function Functions({ session }: { session: Session }) {
                 <button type="submit" aria-label={`Rename ${visible(of)}`}>Rename</button>{' '}
                 <button type="button" aria-label={`Remove ${visible(of)}`} disabled={problem !== ''}
                         onClick={(event) => {
-                          // The button goes with the function.
+                          // Removing the function also removes this button.
                           event.currentTarget.closest('dialog')!.querySelector<HTMLElement>('[data-first]')!.focus();
                           session.removeFunction(body);
                         }}>Remove</button>

@@ -22,7 +22,7 @@ enum SamplingKernelType {
   SamplingKernelTypeEnd
 };
 
-// Returns the type of a name such as "lanczos3", or SamplingKernelTypeEnd.
+// Returns the type with a name such as "lanczos3", or SamplingKernelTypeEnd.
 inline SamplingKernelType SamplingKernelTypeFromString(absl::string_view name) {
   static constexpr const char* kNames[] = {"lanczos1", "lanczos3", "lanczos5",  "gaussian",
                                            "box",      "triangle", "keyscubic", "mitchellcubic"};
@@ -38,7 +38,7 @@ class SamplingKernel {
   SamplingKernel(float radius, float (*value)(float x, float radius))
       : radius_(radius), value_(value) {}
   float Radius() const { return radius_; }
-  // Beyond the radius, `value_` need not be 0.
+  // `value_` need not be 0 beyond the radius.
   float operator()(float x) const {
     const float distance = std::abs(x);
     return distance > radius_ ? 0 : value_(distance, radius_);
@@ -55,7 +55,7 @@ inline float Sinc(float x) {
   const float angle = 3.14159265358979f * x;
   return x <= 1e-3f ? 1 : std::sin(angle) / angle;
 }
-// A cubic filter of Mitchell and Netravali with parameters b and c, times 6.
+// A cubic Mitchell-Netravali filter with parameters b and c, times 6.
 inline float Cubic(float x, float b, float c) {
   const float near = ((12 - 9 * b - 6 * c) * x - (18 - 12 * b - 6 * c)) * x * x + 6 - 2 * b;
   const float far =

@@ -1,4 +1,4 @@
-// Log2Floor, NextPowerOfTwo and their siblings.
+// Log2Floor, NextPowerOfTwo and related functions.
 #ifndef GRADFLOW_COMPAT_CORE_LIB_CORE_BITS_H_
 #define GRADFLOW_COMPAT_CORE_LIB_CORE_BITS_H_
 
@@ -14,7 +14,8 @@ inline int Log2Ceiling(uint32 n) { return n == 0 ? -1 : static_cast<int>(absl::b
 inline int Log2Ceiling64(uint64 n) {
   return n == 0 ? -1 : static_cast<int>(absl::bit_width(n - 1));
 }
-// Return the least power of two that is not less. REQUIRES: the type has it
+// Return the smallest power of two that is not less than the value. REQUIRES: the type can
+// represent it
 inline uint32 NextPowerOfTwo(uint32 value) { return absl::bit_ceil(value); }
 inline uint64 NextPowerOfTwo64(uint64 value) { return absl::bit_ceil(value); }
 inline int64 NextPowerOfTwoS64(int64 value) {

@@ -29,7 +29,7 @@ T Decode(const char* p) {
   return static_cast<T>(value);
 }
 
-// Bits that the type does not have are dropped.
+// Drops bits that do not fit the type.
 template <typename T>
 const char* GetVarint(const char* p, const char* limit, T* value) {
   uint64 result = 0;

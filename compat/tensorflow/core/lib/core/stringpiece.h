@@ -10,7 +10,8 @@
 namespace tensorflow {
 
 #ifdef GRADFLOW_TENSORFLOW_V1
-// An absl::string_view, which the functions of these headers take and return, with ToString().
+// An absl::string_view with ToString(). The functions of these headers take and return
+// absl::string_view.
 class StringPiece : public absl::string_view {
  public:
   using absl::string_view::string_view;

@@ -13,7 +13,7 @@
 namespace tensorflow {
 namespace thread {
 
-// Threads and the functions that they have not yet begun.
+// The threads, and the functions that they have not started.
 class ThreadPool::Workers {
  public:
   explicit Workers(int num_threads) {
@@ -27,7 +27,7 @@ class ThreadPool::Workers {
       stopping_ = true;
     }
     changed_.notify_all();
-    // One of the pool's threads may free its last owner, and cannot join itself.
+    // A pool thread may free the last owner of the pool. It cannot join itself.
     if (current_pool == this) {
       std::unique_lock<std::mutex> lock(mutex_);
       while (!functions_.empty()) RunNext(&lock);
@@ -63,14 +63,14 @@ class ThreadPool::Workers {
     }
   }
 
-  // Runs the next function without the lock. Returns false if it has destroyed the pool.
+  // Runs the next function without the lock. Returns false if the function destroyed the pool.
   // REQUIRES: functions_ is not empty
   bool RunNext(std::unique_lock<std::mutex>* lock) {
     std::function<void()> fn = std::move(functions_.front());
     functions_.pop_front();
     lock->unlock();
     fn();
-    // Frees the function without the lock: its captures may call or destroy this pool.
+    // Frees the function without the lock, because its captures may call or destroy this pool.
     fn = nullptr;
     if (current_pool != this) return false;
     lock->lock();

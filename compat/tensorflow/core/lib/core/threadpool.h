@@ -1,5 +1,5 @@
 // thread::ThreadPool: the threads of the session, over which a kernel may shard its work, or
-// threads of its own.
+// separate threads.
 #ifndef GRADFLOW_COMPAT_CORE_LIB_CORE_THREADPOOL_H_
 #define GRADFLOW_COMPAT_CORE_LIB_CORE_THREADPOOL_H_
 
@@ -17,9 +17,10 @@ namespace thread {
 
 class ThreadPool {
  public:
-  // The threads of a run, which must outlive this; without one, those of the calling thread.
+  // Uses the threads of a run, which must outlive this object. If `run` is null, uses the
+  // threads of the calling thread's arena.
   explicit ThreadPool(const gradflow::RunContext* run = nullptr);
-  // Threads of its own. The destructor runs all that was scheduled, and waits for the threads.
+  // Starts new threads. The destructor runs all scheduled functions, and waits for the threads.
   ThreadPool(Env* env, const std::string& name, int num_threads);
   ThreadPool(Env* env, const ThreadOptions& options, const std::string& name, int num_threads,
              bool low_latency_hint = true);
@@ -30,8 +31,8 @@ class ThreadPool {
   int NumThreads() const;
   // Returns the index of the calling thread in this pool, or -1.
   int CurrentThreadId() const;
-  // Runs `fn` on a thread of the pool. The threads of a session would wait for one another, so
-  // these run it at once, on the calling thread.
+  // Runs `fn` on a thread of the pool. If the threads belong to a session, runs `fn` immediately on
+  // the calling thread, because session threads would wait for each other.
   void Schedule(std::function<void()> fn);
   void ScheduleWithHint(std::function<void()> fn, int, int) { Schedule(std::move(fn)); }
   // Calls fn(begin, end) concurrently for shards that cover [0, total). A unit costs about
@@ -39,7 +40,7 @@ class ThreadPool {
   // session's threads.
   void ParallelFor(int64 total, int64 cost_per_unit,
                    const std::function<void(int64, int64)>& fn) const;
-  // The same, with shards of `block_size` units.
+  // Like ParallelFor(), but with shards of `block_size` units.
   void TransformRangeConcurrently(int64 block_size, int64 total,
                                   const std::function<void(int64, int64)>& fn) const;
   const gradflow::RunContext* run() const { return run_; }
@@ -48,7 +49,7 @@ class ThreadPool {
   class Workers;
 
   const gradflow::RunContext* run_ = nullptr;
-  // Null if the threads are the session's.
+  // Null if the threads belong to the session.
   std::unique_ptr<Workers> workers_;
 };
 

@@ -9,7 +9,7 @@
 namespace tensorflow {
 namespace gtl {
 
-// Runs `f` when it is destroyed, unless released.
+// Runs `f` on destruction, unless released.
 template <typename F>
 class Cleanup {
  public:
@@ -29,7 +29,7 @@ class Cleanup {
   ~Cleanup() {
     if (active_) f_();
   }
-  // Returns the function, which is then not run.
+  // Returns the function. It will not be run.
   F release() {
     active_ = false;
     return std::move(f_);

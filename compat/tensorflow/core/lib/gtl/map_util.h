@@ -1,4 +1,4 @@
-// gtl::FindOrNull and its siblings: look up keys of any map.
+// gtl::FindOrNull and related functions: look up keys in any map.
 #ifndef GRADFLOW_COMPAT_CORE_LIB_GTL_MAP_UTIL_H_
 #define GRADFLOW_COMPAT_CORE_LIB_GTL_MAP_UTIL_H_
 
@@ -38,7 +38,7 @@ const typename Map::mapped_type& FindOrDie(const Map& map, const typename Map::k
   CHECK(found != map.end()) << "the map does not have the key";
   return found->second;
 }
-// Returns true if the key is new, and sets its value in either case.
+// Sets the value of the key. Returns true if the key is new.
 template <typename Map>
 bool InsertOrUpdate(Map* map, const typename Map::key_type& key,
                     const typename Map::mapped_type& value) {
@@ -46,7 +46,7 @@ bool InsertOrUpdate(Map* map, const typename Map::key_type& key,
   if (!inserted.second) inserted.first->second = value;
   return inserted.second;
 }
-// Returns true if the key is new. Otherwise changes nothing.
+// Inserts the key. Returns true if it is new; otherwise changes nothing.
 template <typename Set>
 bool InsertIfNotPresent(Set* set, const typename Set::value_type& value) {
   return set->insert(value).second;
@@ -56,7 +56,7 @@ bool InsertIfNotPresent(Map* map, const typename Map::key_type& key,
                         const typename Map::mapped_type& value) {
   return map->insert({key, value}).second;
 }
-// Returns the value of the key, which is `value` if the key is new.
+// Returns the value of the key. A new key gets `value` first.
 template <typename Map>
 typename Map::mapped_type& LookupOrInsert(Map* map, const typename Map::key_type& key,
                                           const typename Map::mapped_type& value) {

@@ -1,4 +1,4 @@
-// gtl::optional of 1.x.
+// gtl::optional of TensorFlow 1.x.
 #ifndef GRADFLOW_COMPAT_CORE_LIB_GTL_OPTIONAL_H_
 #define GRADFLOW_COMPAT_CORE_LIB_GTL_OPTIONAL_H_
 

@@ -1,4 +1,4 @@
-// gtl::STLDeleteElements and its siblings.
+// gtl::STLDeleteElements and related functions.
 #ifndef GRADFLOW_COMPAT_CORE_LIB_GTL_STL_UTIL_H_
 #define GRADFLOW_COMPAT_CORE_LIB_GTL_STL_UTIL_H_
 
@@ -8,13 +8,13 @@
 namespace tensorflow {
 namespace gtl {
 
-// Deletes the objects that a container points to, and empties it.
+// Deletes the objects that a container points to, and clears it.
 template <typename Container>
 void STLDeleteElements(Container* container) {
   for (auto* element : *container) delete element;
   container->clear();
 }
-// Deletes the objects that the values of a map point to, and empties it.
+// Deletes the objects that the values of a map point to, and clears it.
 template <typename Map>
 void STLDeleteValues(Map* map) {
   for (auto& entry : *map) delete entry.second;

@@ -23,8 +23,8 @@ class TopN {
   size_t size() const { return heap_.size(); }
   bool empty() const { return heap_.empty(); }
   void reserve(size_t n) { heap_.reserve(std::min(n, limit_)); }
-  // Stores in *dropped, unless it is null, the element that this one displaces: none unless there
-  // are `limit` already.
+  // Adds an element. Stores the element that it displaces in *dropped, unless `dropped` is null. No
+  // element is displaced until there are `limit` elements.
   void push(T value, T* dropped = nullptr) {
     if (heap_.size() < limit_) {
       heap_.push_back(std::move(value));

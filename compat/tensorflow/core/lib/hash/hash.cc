@@ -2,7 +2,7 @@
 
 namespace tensorflow {
 
-// FNV-1a, with a last mixing of the bits.
+// FNV-1a with a final mixing of the bits.
 uint64 Hash64(const char* data, size_t n, uint64 seed) {
   uint64 h = 0xcbf29ce484222325ULL ^ seed;
   for (size_t i = 0; i < n; ++i) {

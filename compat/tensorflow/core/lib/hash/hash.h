@@ -1,4 +1,4 @@
-// Hash64. Its values are not TensorFlow's.
+// Hash64. Its values differ from TensorFlow's.
 #ifndef GRADFLOW_COMPAT_CORE_LIB_HASH_HASH_H_
 #define GRADFLOW_COMPAT_CORE_LIB_HASH_HASH_H_
 
@@ -23,7 +23,7 @@ inline uint64 Hash64Combine(uint64 a, uint64 b) {
   return a ^ (b + 0x9e3779b97f4a7800ULL + (a << 10) + (a >> 4));
 }
 
-// A hash function for tables.
+// A hash function for hash tables.
 template <typename T>
 struct hash : std::hash<T> {};
 struct StringPieceHasher {

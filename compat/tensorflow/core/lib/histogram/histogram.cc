@@ -45,7 +45,7 @@ void Histogram::Clear() {
 bool Histogram::DecodeFromProto(const HistogramProto& proto) {
   if (proto.bucket_size() != proto.bucket_limit_size() || proto.bucket_size() == 0) return false;
   const auto& limits = proto.bucket_limit();
-  // Neither unsorted limits nor NaN.
+  // Rejects unsorted limits and NaN.
   for (int i = 0; i < proto.bucket_size(); ++i) {
     if (!(i == 0 ? limits[i] == limits[i] : limits[i - 1] < limits[i])) return false;
   }
@@ -67,7 +67,7 @@ void Histogram::EncodeToProto(HistogramProto* proto, bool preserve_zero_buckets)
   proto->set_sum(sum_);
   proto->set_sum_squares(sum_squares_);
   for (size_t i = 0; i < buckets_.size(); ++i) {
-    // The last of a run of empty buckets has the left edge of the next one.
+    // The last of consecutive empty buckets uses the left edge of the next bucket.
     const bool in_run = buckets_[i] <= 0 && i + 1 < buckets_.size() && buckets_[i + 1] <= 0;
     if (in_run && !preserve_zero_buckets) continue;
     proto->add_bucket_limit(limits_[i]);
@@ -81,7 +81,7 @@ void Histogram::EncodeToProto(HistogramProto* proto, bool preserve_zero_buckets)
 
 void Histogram::Add(double value) {
   const auto above = std::upper_bound(limits_.begin(), limits_.end(), value);
-  // Numbers above the last limit are in the last bucket.
+  // Numbers above the last limit count in the last bucket.
   const auto bucket =
       std::min<ptrdiff_t>(above - limits_.begin(), static_cast<ptrdiff_t>(limits_.size()) - 1);
   buckets_[static_cast<size_t>(bucket)] += 1;
@@ -128,7 +128,7 @@ std::string Histogram::ToString() const {
     absl::StrAppendFormat(&text, "[ %10.2g, %10.2g ) %7.0f %7.3f%% %7.3f%% ",
                           i == 0 ? -kLargest : limits_[i - 1], limits_[i], buckets_[i],
                           100 * buckets_[i] / num_, 100 * sum / num_);
-    // A mark for each 5%. A message may have more in its buckets than it counts.
+    // Prints a mark for each 5%. The buckets of a message may hold more numbers than it counts.
     const double marks = std::round(20 * std::min(1.0, buckets_[i] / num_));
     absl::StrAppend(&text, std::string(static_cast<size_t>(marks), '#'), "\n");
   }

@@ -1,4 +1,4 @@
-// Histogram: counts numbers in buckets, as HistogramSummary does.
+// Histogram: counts numbers in buckets, like HistogramSummary.
 #ifndef GRADFLOW_COMPAT_CORE_LIB_HISTOGRAM_HISTOGRAM_H_
 #define GRADFLOW_COMPAT_CORE_LIB_HISTOGRAM_HISTOGRAM_H_
 
@@ -14,28 +14,28 @@ namespace histogram {
 
 class Histogram {
  public:
-  // Has buckets over all numbers, whose widths grow by 10% with the distance from 0.
+  // Creates buckets for all numbers. Their widths grow by 10% with the distance from 0.
   Histogram();
   // REQUIRES: the limits increase and are not empty
   explicit Histogram(gtl::ArraySlice<double> custom_bucket_limits);
   Histogram(const Histogram&) = delete;
   Histogram& operator=(const Histogram&) = delete;
 
-  // Replaces the histogram. Returns false if the message has no buckets, or is not valid.
+  // Replaces the histogram. Returns false if the message has no buckets or is invalid.
   bool DecodeFromProto(const HistogramProto& proto);
-  // Stores the histogram; without `preserve_zero_buckets`, one bucket for each run of empty ones.
+  // Stores the histogram. Without `preserve_zero_buckets`, consecutive empty buckets become one.
   void EncodeToProto(HistogramProto* proto, bool preserve_zero_buckets) const;
 
   void Clear();
   void Add(double value);
 
   double Median() const { return Percentile(50); }
-  // Returns the number below which p% of the numbers are, by interpolation in its bucket.
+  // Returns the number that exceeds p% of the numbers, interpolated within its bucket.
   double Percentile(double p) const;
   // Return 0 for an empty histogram.
   double Average() const;
   double StandardDeviation() const;
-  // Returns the count, the moments, and a line for each bucket that is not empty.
+  // Returns the count, the moments, and a line for each non-empty bucket.
   std::string ToString() const;
 
  private:

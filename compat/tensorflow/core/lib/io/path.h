@@ -1,4 +1,4 @@
-// io::JoinPath, and the parts of a path.
+// io::JoinPath, and functions that return the parts of a path.
 #ifndef GRADFLOW_COMPAT_CORE_LIB_IO_PATH_H_
 #define GRADFLOW_COMPAT_CORE_LIB_IO_PATH_H_
 
@@ -14,13 +14,13 @@ namespace internal {
 std::string JoinPathImpl(std::initializer_list<absl::string_view> parts);
 }  // namespace internal
 
-// Joins the non-empty parts with one '/' between them.
+// Joins the non-empty parts with a single '/' between them.
 template <typename... T>
 std::string JoinPath(const T&... parts) {
   return internal::JoinPathImpl({parts...});
 }
 
-// Returns what precedes the last '/', or "/" if that is the first character; what follows it.
+// Return the part before the last '/' ("/" if that is the first character), and the part after it.
 inline absl::string_view Dirname(absl::string_view path) {
   const size_t slash = path.rfind('/');
   if (slash == absl::string_view::npos) return absl::string_view();
@@ -30,7 +30,7 @@ inline absl::string_view Basename(absl::string_view path) {
   const size_t slash = path.rfind('/');
   return slash == absl::string_view::npos ? path : path.substr(slash + 1);
 }
-// Returns what follows the last '.' of the last part; empty if there is none.
+// Returns the part after the last '.' of the last component; "" if there is no '.'.
 inline absl::string_view Extension(absl::string_view path) {
   const absl::string_view name = Basename(path);
   const size_t dot = name.rfind('.');

@@ -23,7 +23,7 @@ class MathUtil {
     const bool positive = (numerator > 0) == (denominator > 0);
     return quotient - (!positive && quotient * denominator != numerator ? 1 : 0);
   }
-  // Returns the greatest common divisor of numbers that are not negative.
+  // Returns the greatest common divisor of nonnegative numbers.
   template <typename T>
   static T GCD(T x, T y) {
     while (y != 0) {

@@ -1,4 +1,4 @@
-// PhiloxRandom: the generator Philox 4x32-10.
+// PhiloxRandom: the Philox 4x32-10 generator.
 #ifndef GRADFLOW_COMPAT_CORE_LIB_RANDOM_PHILOX_RANDOM_H_
 #define GRADFLOW_COMPAT_CORE_LIB_RANDOM_PHILOX_RANDOM_H_
 
@@ -17,7 +17,7 @@ class Array : public std::array<T, N> {
   Array() : std::array<T, N>{} {}
 };
 
-// Makes four numbers of 32 bits from a key and a counter, and moves to the next counter.
+// Computes four 32-bit numbers from a key and a counter, and advances the counter.
 class PhiloxRandom {
  public:
   using ResultType = Array<uint32, 4>;
@@ -38,11 +38,11 @@ class PhiloxRandom {
   const ResultType& counter() const { return counter_; }
   const Key& key() const { return key_; }
 
-  // Moves `count` counters on.
+  // Advances the counter by `count`.
   void Skip(uint64 count) {
     uint64 carry = count;
     for (int i = 0; i < 4; ++i) {
-      // The count has two words, and the last of them may carry.
+      // The count has two words, and the second may carry.
       const uint64 sum = uint64{counter_[i]} + (carry & 0xffffffff);
       counter_[i] = static_cast<uint32>(sum);
       carry = (carry >> 32) + (sum >> 32);

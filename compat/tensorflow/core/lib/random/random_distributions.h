@@ -1,5 +1,5 @@
-// UniformDistribution and NormalDistribution over PhiloxRandom. Their numbers are not those of
-// TensorFlow's kernels.
+// UniformDistribution and NormalDistribution over PhiloxRandom. Their numbers differ from the
+// numbers of TensorFlow's kernels.
 #ifndef GRADFLOW_COMPAT_CORE_LIB_RANDOM_RANDOM_DISTRIBUTIONS_H_
 #define GRADFLOW_COMPAT_CORE_LIB_RANDOM_RANDOM_DISTRIBUTIONS_H_
 
@@ -11,11 +11,11 @@
 namespace tensorflow {
 namespace random {
 
-// Makes numbers in [0, 1); with bounds, integers in [lo, hi).
+// Generates numbers in [0, 1), or integers in [lo, hi) if bounds are given.
 template <class Generator, typename T>
 class UniformDistribution {
  public:
-  // 64-bit numbers take two of the generator's.
+  // A 64-bit number takes two numbers of the generator.
   static constexpr int kResultElementCount =
       sizeof(T) == 8 ? Generator::kResultElementCount / 2 : Generator::kResultElementCount;
   static constexpr int kElementCost = 3;
@@ -39,7 +39,7 @@ class UniformDistribution {
       } else if constexpr (std::is_same_v<T, double>) {
         result[i] = static_cast<double>(word >> 11) * 0x1p-53;
       } else {
-        // Rounding may reach 1 in 16-bit types, so they take fewer bits.
+        // Rounding may reach 1 in 16-bit types, so they use fewer bits.
         constexpr int kBits = sizeof(T) == 2 ? 7 : 24;
         result[i] = static_cast<T>(std::ldexp(static_cast<float>(word >> (32 - kBits)), -kBits));
       }
@@ -52,7 +52,7 @@ class UniformDistribution {
   uint64 range_ = 1;
 };
 
-// Makes normally distributed numbers by the method of Box and Muller.
+// Generates normally distributed numbers by the Box-Muller method.
 template <class Generator, typename T>
 class NormalDistribution {
  public:

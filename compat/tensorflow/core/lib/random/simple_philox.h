@@ -1,4 +1,4 @@
-// SimplePhilox: random numbers one by one, for tests.
+// SimplePhilox: generates random numbers one at a time, for tests.
 #ifndef GRADFLOW_COMPAT_CORE_LIB_RANDOM_SIMPLE_PHILOX_H_
 #define GRADFLOW_COMPAT_CORE_LIB_RANDOM_SIMPLE_PHILOX_H_
 
@@ -9,7 +9,7 @@ namespace random {
 
 class SimplePhilox {
  public:
-  // Reads from *gen, which it does not own.
+  // Reads from *gen. Does not own it.
   explicit SimplePhilox(PhiloxRandom* gen) : gen_(gen) {}
 
   uint32 Rand32() {
@@ -42,7 +42,7 @@ class SimplePhilox {
     }
   }
   bool OneIn(uint32 n) { return Uniform(n) == 0; }
-  // Returns a number in [0, 2^max_log), small ones being more frequent.
+  // Returns a number in [0, 2^max_log). Small numbers are more frequent.
   uint32 Skewed(int max_log) {
     const int shift = static_cast<int>(Rand32() % static_cast<uint32>(max_log + 1));
     return Rand32() & (shift == 32 ? ~uint32{0} : (uint32{1} << shift) - 1);

@@ -1,4 +1,4 @@
-// Base64 with the alphabet for the web.
+// Base64 with the web-safe alphabet.
 #ifndef GRADFLOW_COMPAT_CORE_LIB_STRINGS_BASE64_H_
 #define GRADFLOW_COMPAT_CORE_LIB_STRINGS_BASE64_H_
 
@@ -10,7 +10,7 @@
 
 namespace tensorflow {
 
-// Writes no padding, unless asked for.
+// Writes padding only on request.
 template <typename T>
 absl::Status Base64Encode(absl::string_view source, bool with_padding, T* encoded) {
   std::string text = absl::WebSafeBase64Escape(source);

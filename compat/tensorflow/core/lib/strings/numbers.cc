@@ -36,7 +36,7 @@ std::string HumanReadableNum(int64 value) {
   static constexpr char kUnits[] = "kMBT";
   int unit = 0;
   for (size /= 1000; size >= 1000 && unit < 3; ++unit) size /= 1000;
-  // Three digits are enough for people.
+  // Three digits are enough for human readers.
   if (size >= 1000) return Printf("%s%0.3G%c", sign, size, kUnits[unit]);
   return Printf("%s%.2f%c", sign, size, kUnits[unit]);
 }

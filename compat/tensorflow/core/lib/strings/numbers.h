@@ -12,8 +12,8 @@
 namespace tensorflow {
 namespace strings {
 
-// Parse the whole text, with white space around it. Return false, and leave *value undefined, if it
-// is not a number of the type.
+// Parse the whole text. Surrounding white space is allowed. If the text is not a number of the
+// type, return false and leave *value undefined.
 inline bool safe_strto32(absl::string_view text, int32* value) {
   return absl::SimpleAtoi(text, value);
 }
@@ -49,13 +49,13 @@ bool ProtoParseNumeric(absl::string_view text, T* value) {
   return SafeStringToNumeric(text, value);
 }
 
-// Hexadecimal digits of a fingerprint, and back.
+// Convert a fingerprint to hexadecimal digits, and back.
 std::string FpToString(uint64 fingerprint);
 bool StringToFp(const std::string& text, uint64* fingerprint);
 // Parses hexadecimal digits without a prefix.
 bool HexStringToUint64(absl::string_view text, uint64* result);
 
-// "1.23M", "1.18MiB" and "1.23 ms", for people.
+// Human-readable text: "1.23M", "1.18MiB" and "1.23 ms".
 std::string HumanReadableNum(int64 value);
 std::string HumanReadableNumBytes(int64 bytes);
 std::string HumanReadableElapsedTime(double seconds);

@@ -1,4 +1,4 @@
-// str_util: functions on texts that precede their counterparts in Abseil.
+// str_util: string functions that predate their counterparts in Abseil.
 #ifndef GRADFLOW_COMPAT_CORE_LIB_STRINGS_STR_UTIL_H_
 #define GRADFLOW_COMPAT_CORE_LIB_STRINGS_STR_UTIL_H_
 
@@ -23,7 +23,7 @@ using absl::EndsWith;
 using absl::StartsWith;
 using absl::StrContains;
 
-// The parts that Split keeps.
+// Selects the parts that Split keeps.
 using AllowEmpty = absl::AllowEmpty;
 using SkipEmpty = absl::SkipEmpty;
 using SkipWhitespace = absl::SkipWhitespace;
@@ -50,7 +50,7 @@ template <typename T>
 std::string Join(const T& list, absl::string_view separator) {
   return absl::StrJoin(list, separator);
 }
-// The same, where f(&text, element) appends an element.
+// Joins the elements of `list` with `separator`. f(&text, element) appends an element to the text.
 template <typename T, typename Formatter>
 std::string Join(const T& list, absl::string_view separator, Formatter f) {
   return absl::StrJoin(list, separator, f);
@@ -67,7 +67,7 @@ inline std::string CEscape(absl::string_view text) { return absl::CEscape(text);
 inline bool CUnescape(absl::string_view source, std::string* dest, std::string* error) {
   return absl::CUnescape(source, dest, error);
 }
-// Replaces the first occurrence, or all.
+// Replaces the first occurrence or all occurrences.
 std::string StringReplace(absl::string_view text, absl::string_view old_part,
                           absl::string_view new_part, bool replace_all);
 
@@ -77,7 +77,7 @@ size_t RemoveTrailingWhitespace(absl::string_view* text);
 size_t RemoveWhitespaceContext(absl::string_view* text);
 void StripTrailingWhitespace(std::string* text);
 
-// Remove what the text begins or ends with. Return false and change nothing otherwise.
+// Remove a prefix or suffix. If the text lacks it, return false and change nothing.
 inline bool ConsumePrefix(absl::string_view* text, absl::string_view prefix) {
   return absl::ConsumePrefix(text, prefix);
 }
@@ -90,7 +90,7 @@ inline absl::string_view StripPrefix(absl::string_view text, absl::string_view p
 inline absl::string_view StripSuffix(absl::string_view text, absl::string_view suffix) {
   return absl::StripSuffix(text, suffix);
 }
-// Removes decimal digits from the front. Returns false if there are none, or they exceed 64 bits.
+// Removes decimal digits from the front. Returns false if there are none or they exceed 64 bits.
 bool ConsumeLeadingDigits(absl::string_view* text, uint64* value);
 // Removes the first word. Returns false if there is none.
 bool ConsumeNonWhitespace(absl::string_view* text, absl::string_view* word);

@@ -1,5 +1,5 @@
-// strings::StrCat and StrAppend, and the hexadecimal form of numbers. As in TensorFlow, numbers.h
-// comes with it.
+// strings::StrCat and StrAppend, and hexadecimal numbers. As in TensorFlow, this header includes
+// numbers.h.
 #ifndef GRADFLOW_COMPAT_CORE_LIB_STRINGS_STRCAT_H_
 #define GRADFLOW_COMPAT_CORE_LIB_STRINGS_STRCAT_H_
 
@@ -16,7 +16,7 @@ using absl::Hex;
 using absl::StrAppend;
 using absl::StrCat;
 
-// The width to which Hex pads with zeros.
+// The width that Hex pads to with zeros.
 using PadSpec = absl::PadSpec;
 inline constexpr PadSpec kNoPad = absl::kNoPad;
 inline constexpr PadSpec kZeroPad2 = absl::kZeroPad2;

@@ -12,7 +12,7 @@ void Appendv(std::string* dst, const char* format, va_list args) {
   const int length = std::vsnprintf(nullptr, 0, format, args);
   if (length > 0) {
     const size_t old_size = dst->size();
-    // vsnprintf also writes the final 0.
+    // vsnprintf also writes the terminating 0.
     dst->resize(old_size + static_cast<size_t>(length) + 1);
     std::vsnprintf(&(*dst)[old_size], static_cast<size_t>(length) + 1, format, again);
     dst->pop_back();

@@ -1,4 +1,4 @@
-// strings::Printf and its siblings: printf into a string.
+// strings::Printf and related functions: printf to a string.
 #ifndef GRADFLOW_COMPAT_CORE_LIB_STRINGS_STRINGPRINTF_H_
 #define GRADFLOW_COMPAT_CORE_LIB_STRINGS_STRINGPRINTF_H_
 

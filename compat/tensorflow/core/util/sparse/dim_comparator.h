@@ -1,4 +1,4 @@
-// DimComparator: compares rows of a matrix of indices, in a given order of the dimensions.
+// DimComparator: compares rows of an index matrix, with a given order of the dimensions.
 #ifndef GRADFLOW_COMPAT_CORE_UTIL_SPARSE_DIM_COMPARATOR_H_
 #define GRADFLOW_COMPAT_CORE_UTIL_SPARSE_DIM_COMPARATOR_H_
 
@@ -15,7 +15,7 @@ class DimComparator {
  public:
   using VarDimArray = absl::Span<const int64_t>;
 
-  // `order` lists dimensions of `shape`, the most significant one first. Borrows both.
+  // `order` lists dimensions of `shape`, most significant first. Borrows both.
   DimComparator(const TTypes<int64_t>::Matrix& ix, VarDimArray order, VarDimArray shape)
       : ix_(ix), order_(order) {
     CHECK_LE(order.size(), shape.size()) << "the order has more dimensions than the shape";
@@ -32,7 +32,7 @@ class DimComparator {
     return false;
   }
 
-  // Returns -1, 0 or 1 as a row of `a` precedes, equals or follows one of `b` in the first `dims`
+  // Returns -1, 0 or 1 if a row of `a` precedes, equals or follows a row of `b` in the first `dims`
   // dimensions.
   static int cmp(const TTypes<int64_t>::ConstMatrix& a, const TTypes<int64_t>::ConstMatrix& b,
                  int64_t a_row, int64_t b_row, int dims) {
@@ -47,7 +47,7 @@ class DimComparator {
   VarDimArray order_;
 };
 
-// A DimComparator for an order of a known length.
+// A DimComparator for an order whose length is known at compile time.
 template <int ORDER_DIM>
 class FixedDimComparator : public DimComparator {
  public:

@@ -1,5 +1,5 @@
-// GroupIterable: the runs of entries of a sparse tensor whose indices are equal in some dimensions.
-// See SparseTensor::group().
+// GroupIterable: the groups of consecutive entries of a sparse tensor whose indices are equal in
+// some dimensions. See SparseTensor::group().
 //
 //   auto groups = sparse.group({0});
 //   for (const Group& group : groups) Use(group.group(), group.indices(), group.values<float>());
@@ -21,16 +21,16 @@ namespace sparse {
 
 class GroupIterable;
 
-// A run of entries. REQUIRES: its GroupIterable outlives it and its views
+// A group of entries. REQUIRES: its GroupIterable outlives it and its views
 class Group {
  public:
   Group(const GroupIterable* groups, int64_t begin, int64_t end)
       : groups_(groups), begin_(begin), end_(end) {}
 
-  // The indices that the entries share, in the dimensions of the group.
+  // The indices that the entries share in the dimensions of the group.
   std::vector<int64_t> group() const;
   int64_t group_at(size_t i) const;
-  // The indices, in all dimensions, and the values of the entries.
+  // The indices (in all dimensions) and the values of the entries.
   TTypes<int64_t>::UnalignedConstMatrix indices() const;
   template <typename T>
   typename TTypes<T>::UnalignedVec values() const;
@@ -45,7 +45,7 @@ class GroupIterable {
  public:
   using VarDimArray = absl::Span<const int64_t>;
 
-  // Shares the indices and values, which are sorted by the dimensions of the group.
+  // Shares the indices and values, which must be sorted by the dimensions of the group.
   GroupIterable(Tensor ix, Tensor vals, int dims, VarDimArray group_dims);
 
   class IteratorStep {
@@ -71,10 +71,11 @@ class GroupIterable {
 
   IteratorStep begin() const { return IteratorStep(this, 0); }
   IteratorStep end() const { return IteratorStep(this, ix_.dim_size(0)); }
-  // The group from entry `loc` on. Ends the program if there is no such entry and it is not end().
+  // Returns the group that starts at entry `loc`. Ends the program unless the entry exists or is
+  // end().
   IteratorStep at(int64_t loc) const;
 
-  // Returns true if two entries are in one group.
+  // Returns true if two entries are in the same group.
   template <typename TIX>
   bool GroupMatches(const TIX& ix, int64_t loc_a, int64_t loc_b) const {
     for (const int64_t d : group_dims_) {

@@ -1,7 +1,7 @@
-// SparseTensor: the indices and values of a sparse tensor, which sparse ops take and return as
-// separate tensors, and its dense shape.
+// SparseTensor: the indices, the values and the dense shape of a sparse tensor. Sparse ops take and
+// return them as separate tensors.
 //
-// Copies share the elements: Reorder() changes those of all copies.
+// Copies share their elements: Reorder() changes the elements of all copies.
 #ifndef GRADFLOW_COMPAT_CORE_UTIL_SPARSE_SPARSE_TENSOR_H_
 #define GRADFLOW_COMPAT_CORE_UTIL_SPARSE_SPARSE_TENSOR_H_
 
@@ -37,9 +37,9 @@ class SparseTensor {
   using SliceResult = absl::StatusOr<SparseTensor>;
 #endif
 
-  // A sparse tensor of indices [entries, dims], of type int64, and values [entries]. `order` lists
-  // the dimensions by which the entries are sorted, the most significant one first. It is not known
-  // if it is left out: each element is -1. Returns INVALID_ARGUMENT if types or shapes are wrong.
+  // Creates a sparse tensor of int64 indices [entries, dims] and values [entries]. The entries are
+  // sorted by the dimensions in `order`, most significant first. Without `order`, the order is
+  // unknown: each of its elements is -1. Returns INVALID_ARGUMENT if types or shapes are wrong.
   static absl::Status Create(Tensor ix, Tensor vals, VarDimArray shape, VarDimArray order,
                              SparseTensor* result);
   static absl::Status Create(Tensor ix, Tensor vals, VarDimArray shape, SparseTensor* result);
@@ -53,7 +53,7 @@ class SparseTensor {
   }
 
   SparseTensor() = default;
-  // Like Create(), but an error ends the program.
+  // Like Create(), but errors end the program.
   SparseTensor(Tensor ix, Tensor vals, VarDimArray shape);
   SparseTensor(Tensor ix, Tensor vals, VarDimArray shape, VarDimArray order);
   SparseTensor(Tensor ix, Tensor vals, const TensorShape& shape)
@@ -68,41 +68,41 @@ class SparseTensor {
   DataType dtype() const { return vals_.dtype(); }
   VarDimArray shape() const { return shape_; }
   VarDimArray order() const { return order_; }
-  // The sizes of some dimensions.
+  // Returns the sizes of some dimensions.
   std::vector<int64_t> PickDims(VarDimArray dims) const;
 
-  // Returns INVALID_ARGUMENT, naming the first entry, if an index is out of bounds, repeated or not
-  // in order; FAILED_PRECONDITION if the order is not known.
+  // Returns INVALID_ARGUMENT and names the first entry if an index is out of bounds, repeated or
+  // out of order. Returns FAILED_PRECONDITION if the order is unknown.
   Status IndicesValid() const { return CheckIndices(); }
 
-  // Sorts the entries in place. Entries of equal indices keep their order. Ends the program if T is
-  // not the type of the values, or `order` is not one of the dimensions.
+  // Sorts the entries in place. The sort is stable. Ends the program if T is not the type of the
+  // values, or `order` is not a permutation of the dimensions.
   template <typename T>
   void Reorder(VarDimArray order);
 
-  // The entries by groups of equal indices in `dims`. Ends the program unless the entries are
-  // sorted by these dimensions first.
+  // Returns the groups of entries with equal indices in `dims`. Ends the program unless the entries
+  // are sorted by these dimensions first.
   GroupIterable group(VarDimArray dims) const;
 
   // Writes the values to a dense tensor that is at least as large. The other elements become T() if
   // `initialize`. Returns false if the tensor has another type or rank or is smaller, or if an
-  // index is not in it.
+  // index is outside of it.
   template <typename T>
   bool ToDense(Tensor* out, bool initialize = true) const;
 
-  // Concatenates along the first dimension of the order. The order of the result is that of the
-  // arguments, if they have the same. Ends the program if there are none, or types, ranks, sizes of
-  // other dimensions or the first dimensions of the orders differ.
+  // Concatenates along the first dimension of the order. If all arguments have the same order, the
+  // result keeps it. Ends the program if there are no arguments, or if types, ranks, sizes of other
+  // dimensions, or first dimensions of the orders differ.
   template <typename T>
   static SparseTensor Concat(absl::Span<const SparseTensor> tensors);
 
-  // Splits along a dimension into parts whose sizes differ by 1 at most, the larger ones first.
-  // Returns INVALID_ARGUMENT if there is no such dimension, if it has fewer elements than there
+  // Splits along a dimension into parts whose sizes differ by at most 1, larger parts first.
+  // Returns INVALID_ARGUMENT if the dimension does not exist, if it has fewer elements than there
   // are parts, or if an index is out of bounds.
   template <typename T>
   static absl::Status Split(const SparseTensor& tensor, int split_dim, int num_split,
                             std::vector<SparseTensor>* result);
-  // Like the one above, but an error ends the program.
+  // Like the overload above, but errors end the program.
   template <typename T>
   static std::vector<SparseTensor> Split(const SparseTensor& tensor, int split_dim, int num_split) {
     std::vector<SparseTensor> result;
@@ -110,14 +110,14 @@ class SparseTensor {
     return result;
   }
 
-  // The part of `size` elements from `start` on in each dimension, as far as the tensor has them.
-  // INVALID_ARGUMENT if a number is negative or not there.
+  // Returns the slice of `size` elements from `start` in each dimension, clamped to the tensor.
+  // Returns INVALID_ARGUMENT if a number is negative or missing.
   template <typename T>
   static SliceResult Slice(const SparseTensor& tensor, VarDimArray start, VarDimArray size);
 
  private:
   absl::Status CheckIndices() const;
-  // Entries of another tensor, by number, whose indices begin at `start`.
+  // Entries of another tensor, by number. Their indices are relative to `start`.
   struct Part {
     std::vector<int64_t> entries;
     ShapeArray start;
@@ -125,17 +125,18 @@ class SparseTensor {
   };
 
   static ShapeArray UnknownOrder(size_t dims) { return ShapeArray(dims, -1); }
-  // Return the numbers of the entries: sorted, or those of a part.
+  // Return the numbers of all entries in sorted order, or of the entries of a part.
   std::vector<int64_t> SortedEntries(VarDimArray order);
   static absl::StatusOr<std::vector<Part>> SplitParts(const SparseTensor& tensor, int split_dim,
                                                       int num_split);
   static absl::StatusOr<Part> SlicePart(const SparseTensor& tensor, VarDimArray start,
                                         VarDimArray size);
-  // Returns a tensor of the part's indices and of `vals`.
+  // Returns a tensor with the part's indices and `vals`.
   static SparseTensor FromPart(const SparseTensor& tensor, const Part& part, Tensor vals);
-  // Returns the tensor without entries that Concat() fills.
+  // Returns the tensor that Concat() fills with entries.
   static SparseTensor ConcatIndices(absl::Span<const SparseTensor> tensors);
-  // Returns the position of each entry in a dense tensor of a shape; nothing if one is outside.
+  // Returns the position of each entry in a dense tensor of this shape. Returns an error if an
+  // entry is outside.
   absl::StatusOr<std::vector<int64_t>> DensePositions(const TensorShape& shape) const;
   template <typename T>
   static SparseTensor Take(const SparseTensor& tensor, const Part& part);

@@ -19,11 +19,11 @@
 
 namespace tensorflow {
 
-// Collects copies of tensors, and writes them in Finish(). Not thread-safe.
+// Collects copies of tensors. Finish() writes them. Not thread-safe.
 class BundleWriter {
  public:
   BundleWriter(Env*, absl::string_view prefix) : prefix_(prefix) {}
-  // Returns INVALID_ARGUMENT if there is a tensor of that name.
+  // Returns INVALID_ARGUMENT if a tensor of this name exists.
   absl::Status Add(absl::string_view key, const Tensor& value);
   // Adds a slice of a tensor of shape `full_shape`.
   absl::Status AddSlice(absl::string_view full_key, const TensorShape& full_shape,
@@ -41,18 +41,18 @@ class BundleWriter {
   absl::Status status_;
 };
 
-// Makes one checkpoint of several.
+// Merges several checkpoints into one.
 absl::Status MergeBundles(Env* env, gtl::ArraySlice<tstring> prefixes,
                           absl::string_view merged_prefix, bool allow_missing_files = false);
 
-// Reads tensors by their names. Thread-safe.
+// Reads tensors by name. Thread-safe.
 class BundleReader {
  public:
   BundleReader(Env*, absl::string_view prefix);
-  // Returns the error of the index.
+  // Returns the error from reading the index.
   absl::Status status() const { return status_; }
   bool Contains(absl::string_view key) const;
-  // Return NOT_FOUND if there is no such tensor.
+  // Return NOT_FOUND if the tensor does not exist.
   absl::Status LookupDtypeAndShape(absl::string_view key, DataType* dtype,
                                    TensorShape* shape) const;
   absl::Status LookupTensorShape(absl::string_view key, TensorShape* shape) const;
@@ -64,7 +64,7 @@ class BundleReader {
 
  private:
   absl::Status status_;
-  // Without a value if there is an error.
+  // Empty if there is an error.
   std::optional<gradflow::Checkpoint> checkpoint_;
 };
 

@@ -1,0 +1,3 @@
+# Audio: WAV files and spectrograms.
+gradflow_op_family(spectrogram USES math/fourier)
+gradflow_op_family(wav)

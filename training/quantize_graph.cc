@@ -1,0 +1,456 @@
+#include "gradflow/training/quantize_graph.h"
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <limits>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "gradflow/core/attributes.h"
+#include "gradflow/core/status.h"
+#include "gradflow/proto/node_def.pb.h"
+
+namespace gradflow::training {
+namespace {
+
+constexpr float kSymmetricLevels = 127;
+
+bool IsOneOf(absl::string_view op, std::initializer_list<absl::string_view> ops) {
+  return std::find(ops.begin(), ops.end(), op) != ops.end();
+}
+
+// Ops that only move the elements of their first input.
+bool MovesElements(absl::string_view op) {
+  return IsOneOf(op, {"DepthToSpace", "ExpandDims", "Identity", "MaxPool", "MirrorPad", "Pad",
+                      "Reshape", "ResizeNearestNeighbor", "Slice", "SpaceToDepth", "Squeeze",
+                      "StridedSlice", "Transpose"});
+}
+
+// Returns the node of a data input that reads a first output; empty for any other input.
+absl::string_view NodeOfInput(absl::string_view input) {
+  if (absl::StartsWith(input, "^")) return "";
+  const size_t colon = input.find(':');
+  if (colon == absl::string_view::npos) return input;
+  return input.substr(colon) == ":0" ? input.substr(0, colon) : "";
+}
+
+template <typename T>
+T AttrOr(const NodeDef& node, absl::string_view name, T value) {
+  T found;
+  return GetNodeAttr(node, name, &found).ok() ? found : value;
+}
+
+NodeDef MakeNode(std::string name, const char* op, std::vector<std::string> inputs) {
+  NodeDef node;
+  node.set_name(std::move(name));
+  node.set_op(op);
+  for (std::string& input : inputs) node.add_input(std::move(input));
+  return node;
+}
+
+NodeDef MakeConstant(std::string name, const Tensor& value) {
+  NodeDef node = MakeNode(std::move(name), "Const", {});
+  (*node.mutable_attr())["dtype"].set_type(value.dtype());
+  value.AsProtoTensorContent((*node.mutable_attr())["value"].mutable_tensor());
+  return node;
+}
+
+Tensor Floats(const std::vector<float>& values, bool is_scalar = false) {
+  Tensor tensor(DT_FLOAT,
+                is_scalar ? TensorShape() : TensorShape({static_cast<int64_t>(values.size())}));
+  std::copy(values.begin(), values.end(), tensor.flat<float>().data());
+  return tensor;
+}
+
+}  // namespace
+
+// ---- Ranges ----
+
+void RangeCalibrator::Add(const Tensor& values) {
+  if (values.dtype() != DT_FLOAT || !values.IsInitialized()) return;
+  std::vector<float> finite;
+  double min = 0;
+  double max = 0;
+  for (const float x : values.flat<float>()) {
+    if (!std::isfinite(x)) continue;
+    if (method_ == RangeMethod::kPercentile) finite.push_back(x);
+    min = std::min<double>(min, x);
+    max = std::max<double>(max, x);
+  }
+  if (method_ == RangeMethod::kPercentile && !finite.empty()) {
+    const double outside = std::clamp((1 - percentile_ / 100) / 2, 0.0, 0.5);
+    const auto at = static_cast<std::ptrdiff_t>(outside * static_cast<double>(finite.size() - 1));
+    std::nth_element(finite.begin(), finite.begin() + at, finite.end());
+    min = std::min<double>(0, finite[static_cast<size_t>(at)]);
+    std::nth_element(finite.begin(), finite.end() - 1 - at, finite.end());
+    max = std::max<double>(0, *(finite.end() - 1 - at));
+  }
+  ++runs_;
+  if (method_ == RangeMethod::kMinMax || runs_ == 1) {
+    min_ = std::min(min_, min);
+    max_ = std::max(max_, max);
+    return;
+  }
+  constexpr double kMomentum = 0.9;
+  const double weight =
+      method_ == RangeMethod::kMovingAverage ? 1 - kMomentum : 1 / static_cast<double>(runs_);
+  min_ += (min - min_) * weight;
+  max_ += (max - max_) * weight;
+}
+
+void RangeCalibrator::Merge(const RangeCalibrator& other) {
+  min_ = std::min(min_, other.min_);
+  max_ = std::max(max_, other.max_);
+}
+
+float RangeCalibrator::min() const { return static_cast<float>(min_); }
+
+float RangeCalibrator::max() const {
+  const auto max = static_cast<float>(max_);
+  return max > min() ? max : min() + 1;
+}
+
+// ---- What to quantize ----
+
+class GraphQuantizer::Finder {
+ public:
+  explicit Finder(GraphQuantizer* quantizer) : quantizer_(*quantizer), graph_(quantizer->graph_) {}
+
+  absl::Status Find() {
+    for (int i = 0; i < graph_.node_size(); ++i) {
+      const NodeDef& node = graph_.node(i);
+      if (absl::StartsWith(node.op(), "FakeQuant")) {
+        return errors::InvalidArgument("node '", node.name(), "' (", node.op(),
+                                       ") already quantizes the graph");
+      }
+      nodes_.emplace(node.name(), i);
+      for (const std::string& input : node.input()) {
+        if (!absl::StartsWith(input, "^")) readers_[std::string(NodeOfInput(input))].push_back(i);
+      }
+    }
+    for (int i = 0; i < graph_.node_size(); ++i) {
+      if (!IsProduct(graph_.node(i))) continue;
+      quantizer_.products_.push_back(i);
+      results_.insert(EndOf(i));
+    }
+    if (quantizer_.products_.empty()) {
+      return errors::InvalidArgument(
+          "the graph has no convolution or matrix product with constant ",
+          "weights; freeze it first");
+    }
+    for (const int product : quantizer_.products_) {
+      std::vector<size_t> group;
+      Mark(graph_.node(product).input(0), &group);
+    }
+    // An addition may read another one.
+    constexpr int kMaxPasses = 100;
+    bool found = true;
+    for (int pass = 0; found && pass < kMaxPasses; ++pass) {
+      found = false;
+      for (int i = 0; i < graph_.node_size(); ++i) {
+        if (additions_.count(i) == 0 && IsAdditionOfResults(graph_.node(i))) {
+          found = true;
+          additions_.insert(i);
+          results_.insert(EndOf(i));
+          for (int k = 0; k < 2; ++k) {
+            std::vector<size_t> group;
+            Mark(graph_.node(i).input(k), &group);
+          }
+        }
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  // Returns the index of a node, or -1.
+  int IndexOf(absl::string_view name) const {
+    const auto found = nodes_.find(std::string(name));
+    return found == nodes_.end() ? -1 : found->second;
+  }
+
+  // Returns the constant that an input reads, directly or through Identity nodes; otherwise null.
+  const NodeDef* ConstantOf(absl::string_view input) const {
+    constexpr int kMaxIdentities = 16;
+    for (int i = 0; i < kMaxIdentities; ++i) {
+      const int index = IndexOf(NodeOfInput(input));
+      if (index < 0) return nullptr;
+      const NodeDef& node = graph_.node(index);
+      if (node.op() == "Const") return &node;
+      if (node.op() != "Identity" || node.input_size() != 1) return nullptr;
+      input = node.input(0);
+    }
+    return nullptr;
+  }
+
+  bool IsProduct(const NodeDef& node) const {
+    if (!IsOneOf(node.op(), {"Conv2D", "DepthwiseConv2dNative", "MatMul"}) ||
+        node.input_size() < 2 || AttrOr(node, "T", DT_INVALID) != DT_FLOAT ||
+        AttrOr<std::string>(node, "data_format", "NHWC") != "NHWC" ||
+        AttrOr(node, "transpose_a", false)) {
+      return false;
+    }
+    const NodeDef* const weights = ConstantOf(node.input(1));
+    return weights != nullptr && AttrOr(*weights, "dtype", DT_INVALID) == DT_FLOAT &&
+           ConstantOf(node.input(0)) == nullptr;
+  }
+
+  // Returns the last node of the chain of biases, normalizations and ReLUs after a node.
+  int EndOf(int node) const {
+    bool clamped = false;
+    for (int steps = 0; steps < graph_.node_size(); ++steps) {
+      const auto found = readers_.find(graph_.node(node).name());
+      if (found == readers_.end() || found->second.size() != 1) return node;
+      const NodeDef& next = graph_.node(found->second[0]);
+      const bool clamps = IsOneOf(next.op(), {"Relu", "Relu6"});
+      if (!clamps && (clamped || !IsAffine(next))) return node;
+      clamped = clamped || clamps;
+      node = found->second[0];
+    }
+    return node;
+  }
+
+  // Returns true if all but one of the inputs are constants of an affine step.
+  bool IsAffine(const NodeDef& node) const {
+    if (!IsOneOf(node.op(), {"Add", "AddV2", "BiasAdd", "FusedBatchNorm", "FusedBatchNormV2",
+                             "FusedBatchNormV3", "Mul", "Sub"})) {
+      return false;
+    }
+    int variable = 0;
+    for (const std::string& input : node.input()) variable += ConstantOf(input) == nullptr;
+    return variable == 1;
+  }
+
+  // Returns the tensor whose elements an input reads, through nodes that only move elements.
+  int OriginOf(absl::string_view input) const {
+    for (int steps = 0; steps < graph_.node_size(); ++steps) {
+      const int index = IndexOf(NodeOfInput(input));
+      if (index < 0) return -1;
+      const NodeDef& node = graph_.node(index);
+      if (!MovesElements(node.op()) || node.input_size() == 0) return index;
+      input = node.input(0);
+    }
+    return -1;
+  }
+
+  // Quantizes the tensor of an input. Tensors of a group share a range.
+  void Mark(absl::string_view input, std::vector<size_t>* group) {
+    std::vector<absl::string_view> inputs = {input};
+    std::set<int> visited;
+    while (!inputs.empty()) {
+      const int origin = OriginOf(inputs.back());
+      inputs.pop_back();
+      if (origin < 0 || !visited.insert(origin).second) continue;
+      const NodeDef& node = graph_.node(origin);
+      if (node.op() == "ConcatV2") {
+        for (int i = 0; i + 1 < node.input_size(); ++i) inputs.push_back(node.input(i));
+        continue;
+      }
+      if (node.op() == "Const" || HasBytes(node)) continue;
+      const auto [it, is_new] = tensors_.emplace(origin, quantizer_.tensors_.size());
+      if (is_new) {
+        quantizer_.tensors_.push_back(node.name());
+        quantizer_.groups_.push_back(it->second);
+      }
+      group->push_back(it->second);
+    }
+    // Joins the groups of all members.
+    for (size_t i = 1; i < group->size(); ++i) {
+      const size_t from = quantizer_.groups_[(*group)[i]];
+      const size_t to = quantizer_.groups_[(*group)[0]];
+      for (size_t& of : quantizer_.groups_) {
+        if (of == from) of = to;
+      }
+    }
+  }
+
+  // Returns true for bytes that were converted to float, possibly scaled, which are integers.
+  bool HasBytes(const NodeDef& node) const {
+    if (node.op() == "Cast") return AttrOr(node, "SrcT", DT_INVALID) == DT_UINT8;
+    if (node.op() != "Mul" || node.input_size() < 2) return false;
+    for (int i = 0; i < 2; ++i) {
+      const int source = IndexOf(NodeOfInput(node.input(i)));
+      if (source >= 0 && graph_.node(source).op() == "Cast" &&
+          AttrOr(graph_.node(source), "SrcT", DT_INVALID) == DT_UINT8 &&
+          ConstantOf(node.input(1 - i)) != nullptr) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  bool IsAdditionOfResults(const NodeDef& node) const {
+    if (!IsOneOf(node.op(), {"Add", "AddV2"}) || node.input_size() < 2 ||
+        AttrOr(node, "T", DT_INVALID) != DT_FLOAT) {
+      return false;
+    }
+    for (int i = 0; i < 2; ++i) {
+      const int origin = OriginOf(node.input(i));
+      if (origin < 0 || (results_.count(origin) == 0 && tensors_.count(origin) == 0)) return false;
+    }
+    return true;
+  }
+
+  GraphQuantizer& quantizer_;
+  const GraphDef& graph_;
+  std::map<std::string, int> nodes_;
+  // The nodes that read a node's outputs, once for each input. Readers of other outputs than the
+  // first are listed for the node "".
+  std::map<std::string, std::vector<int>> readers_;
+  // The last nodes of products and additions.
+  std::set<int> results_;
+  std::set<int> additions_;
+  // The index in tensors_ of each node to quantize.
+  std::map<int, size_t> tensors_;
+};
+
+absl::StatusOr<GraphQuantizer> GraphQuantizer::Make(const GraphDef& graph) {
+  GraphQuantizer quantizer;
+  quantizer.graph_ = graph;
+  GRADFLOW_RETURN_IF_ERROR(Finder(&quantizer).Find());
+  return quantizer;
+}
+
+// ---- Insertion ----
+
+namespace {
+
+// Adds nodes with names that no other node has.
+class NodeAdder {
+ public:
+  explicit NodeAdder(GraphDef* graph) : graph_(*graph) {
+    for (const NodeDef& node : graph_.node()) names_.insert(node.name());
+  }
+  // Adds the node and returns its name, which may have a suffix.
+  std::string Add(NodeDef node) {
+    const std::string wanted = node.name();
+    for (int i = 1; !names_.insert(node.name()).second; ++i) {
+      node.set_name(absl::StrCat(wanted, "_", i));
+    }
+    *graph_.add_node() = node;
+    return node.name();
+  }
+
+ private:
+  GraphDef& graph_;
+  std::set<std::string> names_;
+};
+
+// Adds a node that rounds `input` to the levels of a range, and returns its name.
+std::string AddFakeQuant(const std::string& name, const char* op, const std::string& input,
+                         const Tensor& min, const Tensor& max, bool narrow_range,
+                         NodeAdder* adder) {
+  NodeDef node = MakeNode(name, op,
+                          {input, adder->Add(MakeConstant(absl::StrCat(name, "/min"), min)),
+                           adder->Add(MakeConstant(absl::StrCat(name, "/max"), max))});
+  (*node.mutable_attr())["num_bits"].set_i(8);
+  (*node.mutable_attr())["narrow_range"].set_b(narrow_range);
+  return adder->Add(std::move(node));
+}
+
+// Adds a node that reshapes floats, and returns its name.
+std::string AddReshape(const std::string& name, const std::string& input,
+                       const std::vector<int64_t>& shape, NodeAdder* adder) {
+  Tensor dims(DT_INT64, {static_cast<int64_t>(shape.size())});
+  std::copy(shape.begin(), shape.end(), dims.flat<int64_t>().data());
+  NodeDef node = MakeNode(name, "Reshape",
+                          {input, adder->Add(MakeConstant(absl::StrCat(name, "/shape"), dims))});
+  (*node.mutable_attr())["T"].set_type(DT_FLOAT);
+  (*node.mutable_attr())["Tshape"].set_type(DT_INT64);
+  return adder->Add(std::move(node));
+}
+
+// Rounds the weights of a product and returns the name of the rounded weights.
+absl::StatusOr<std::string> AddRoundedWeights(const NodeDef& product, const Tensor& weights,
+                                              NodeAdder* adder) {
+  const std::string name = absl::StrCat(product.name(), "/weights_quantized");
+  const bool depthwise = product.op() == "DepthwiseConv2dNative";
+  const int rank = product.op() == "MatMul" ? 2 : 4;
+  if (weights.dims() != rank || weights.NumElements() == 0) {
+    return errors::InvalidArgument("node '", product.name(), "' (", product.op(),
+                                   "): the weights have shape ", weights.shape().DebugString());
+  }
+  int64_t channels = weights.dim_size(rank - 1);
+  if (depthwise) channels *= weights.dim_size(rank - 2);
+  if (AttrOr(product, "transpose_b", false)) channels = 1;
+  std::vector<float> max(static_cast<size_t>(channels));
+  const absl::Span<const float> values = weights.flat<float>();
+  for (size_t i = 0; i < values.size(); ++i) {
+    float& most = max[i % max.size()];
+    if (!std::isfinite(values[i])) {
+      return errors::InvalidArgument("node '", product.name(), "' (", product.op(),
+                                     "): a weight is ", values[i]);
+    }
+    most = std::max(most, std::abs(values[i]));
+  }
+  // The scale must be a normal number, also for a channel without weights.
+  constexpr float kLeast = kSymmetricLevels * 1e-30f;
+  for (float& most : max) most = std::max(most, kLeast);
+  std::vector<float> min;
+  for (const float most : max) min.push_back(-most);
+  const std::string& input = product.input(1);
+  if (channels == 1) {
+    return AddFakeQuant(name, "FakeQuantWithMinMaxVars", input, Floats(min, true),
+                        Floats(max, true), true, adder);
+  }
+  constexpr char kPerChannel[] = "FakeQuantWithMinMaxVarsPerChannel";
+  if (!depthwise) {
+    return AddFakeQuant(name, kPerChannel, input, Floats(min), Floats(max), true, adder);
+  }
+  const std::string flat = AddReshape(absl::StrCat(name, "/flat"), input, {-1, channels}, adder);
+  const std::string rounded = AddFakeQuant(absl::StrCat(name, "/rounded"), kPerChannel, flat,
+                                           Floats(min), Floats(max), true, adder);
+  std::vector<int64_t> shape;
+  for (int d = 0; d < rank; ++d) shape.push_back(weights.dim_size(d));
+  return AddReshape(name, rounded, shape, adder);
+}
+
+}  // namespace
+
+absl::StatusOr<GraphDef> GraphQuantizer::Quantize(
+    const std::vector<RangeCalibrator>& ranges) const {
+  if (ranges.size() != tensors_.size()) {
+    return errors::InvalidArgument("expected ", tensors_.size(), " ranges, found ", ranges.size());
+  }
+  std::vector<RangeCalibrator> joined = ranges;
+  for (size_t i = 0; i < ranges.size(); ++i) joined[groups_[i]].Merge(ranges[i]);
+  GraphDef result = graph_;
+  NodeAdder adder(&result);
+  // The weights.
+  std::map<std::string, const NodeDef*> all;
+  for (const NodeDef& node : graph_.node()) all.emplace(node.name(), &node);
+  for (const int product : products_) {
+    const NodeDef* weights = all[std::string(NodeOfInput(graph_.node(product).input(1)))];
+    while (weights->op() == "Identity") {
+      weights = all[std::string(NodeOfInput(weights->input(0)))];
+    }
+    Tensor value;
+    GRADFLOW_RETURN_IF_ERROR(GetNodeAttr(*weights, "value", &value));
+    GRADFLOW_ASSIGN_OR_RETURN(const std::string rounded,
+                              AddRoundedWeights(graph_.node(product), value, &adder));
+    *result.mutable_node(product)->mutable_input(1) = rounded;
+  }
+  // The activations.
+  std::map<std::string, std::string> rounded;
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    const RangeCalibrator& range = joined[groups_[i]];
+    const std::string name = absl::StrCat(tensors_[i], "/quantized");
+    rounded[tensors_[i]] =
+        AddFakeQuant(name, "FakeQuantWithMinMaxVars", tensors_[i], Floats({range.min()}, true),
+                     Floats({range.max()}, true), false, &adder);
+  }
+  for (int i = 0; i < graph_.node_size(); ++i) {
+    for (std::string& input : *result.mutable_node(i)->mutable_input()) {
+      const auto found = rounded.find(std::string(NodeOfInput(input)));
+      if (found != rounded.end()) input = found->second;
+    }
+  }
+  return result;
+}
+
+}  // namespace gradflow::training
