@@ -40,7 +40,8 @@ gradflow_op_helper(conv_blocked ALONE PACKAGES ONEDNN USES conv_geometry conv_on
 gradflow_op_helper(conv_geometry)
 gradflow_op_helper(conv_onednn ALONE PACKAGES ONEDNN USES linalg/openmp conv_geometry)
 gradflow_op_helper(conv_gemm USES linalg/blas conv_geometry)
-gradflow_op_helper(integer_conv USES conv_geometry quant/integer_product)
+gradflow_op_helper(integer_conv USES conv_blocked conv_geometry conv_gemm conv_onednn
+                                     quant/integer_product)
 gradflow_op_helper(pool_simd SIMD USES pool_windows)
 gradflow_op_helper(pool_windows ALONE USES conv_geometry)
 gradflow_op_helper(softmax_simd SIMD)
