@@ -27,7 +27,7 @@ absl::StatusOr<const AttrValue*> FindAttr(const TF_Operation* oper, const char* 
                                  errors::Printable(OrEmpty(name)), "'.");
 }
 
-// Returns the attribute if its value is of a kind.
+// Returns the attribute if its value is a `kind`. `kind_name` is for the error.
 absl::StatusOr<const AttrValue*> FindAttr(const TF_Operation* oper, const char* name,
                                           AttrValue::ValueCase kind, absl::string_view kind_name) {
   GRADFLOW_ASSIGN_OR_RETURN(const AttrValue* value, FindAttr(oper, name));
@@ -37,7 +37,7 @@ absl::StatusOr<const AttrValue*> FindAttr(const TF_Operation* oper, const char* 
                                  kind_name);
 }
 
-// Reads a list of numbers.
+// Reads a list of ints, floats, bools or types.
 template <typename T, typename GetList>
 void ReadList(TF_Operation* oper, const char* name, T* values, int max, TF_Status* status,
               GetList get) {

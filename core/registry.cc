@@ -34,10 +34,10 @@ struct Registry::Tables {
   absl::Status status ABSL_GUARDED_BY(mutex);
   absl::Span<const char* const> left_out ABSL_GUARDED_BY(mutex);
 
-  // Keeps the first error, and returns `fault`.
-  absl::Status Fault(absl::Status fault) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    status.Update(fault);
-    return fault;
+  // Keeps `error` for status() if it is the first. Returns `error`.
+  absl::Status RecordError(absl::Status error) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    status.Update(error);
+    return error;
   }
 };
 
@@ -79,9 +79,9 @@ bool TypesFit(const KernelRegistration& kernel, AttrsOfNode* attrs) {
   return true;
 }
 
-// Returns false if the node has a type attribute that is or contains DT_RESOURCE or DT_VARIANT and
-// the kernel does not constrain this attribute. Kernels for all types move elements as bytes or
-// strings.
+// Returns false if a type attribute of the node contains DT_RESOURCE or DT_VARIANT and the kernel
+// has no constraint on it. A kernel without constraints handles elements as bytes or strings, which
+// is wrong for handles and variants. Ignores attributes whose names begin with '_'.
 bool ObjectsFit(const KernelRegistration& kernel, const NodeDef& node) {
   const auto is_object = [](int dtype) { return dtype == DT_RESOURCE || dtype == DT_VARIANT; };
   for (const auto& [name, value] : node.attr()) {
@@ -104,7 +104,8 @@ std::string KernelLabel(const NodeDef& node) {
 }
 
 // Returns the kernels, for messages: "(CPU; T in [float, double]), (CPU; label 'mine')". Kernels
-// that differ only in the types of one attribute are combined.
+// whose only constraint is on the same attribute are combined if they have the same device and
+// label.
 std::string DescribeKernels(const std::vector<std::unique_ptr<KernelRegistration>>& kernels) {
   std::vector<KernelRegistration> merged;
   for (const auto& kernel : kernels) {
@@ -132,7 +133,7 @@ std::string DescribeKernels(const std::vector<std::unique_ptr<KernelRegistration
   });
 }
 
-// Returns the node's device, types and label, in the format of DescribeKernels.
+// Returns the node's device, types and label, for messages: "CPU; T = float; label 'mine'".
 std::string DescribeRequest(const NodeDef& node, const std::string& device,
                             const std::string& label) {
   std::string text = device;
@@ -177,7 +178,7 @@ Registry::OpRegistrar::~OpRegistrar() {
   auto def = std::make_unique<OpDef>();
   if (absl::Status status = builder_.Finalize(def.get()); !status.ok()) {
     MutexLock lock(&registry_->tables_->mutex);
-    registry_->tables_->Fault(std::move(status)).IgnoreError();
+    registry_->tables_->RecordError(std::move(status)).IgnoreError();
     return;
   }
   registry_->RegisterOp(std::move(def), shape_fn_, std::move(api_), functional_).IgnoreError();
@@ -204,11 +205,11 @@ absl::Status Registry::RegisterOp(std::unique_ptr<OpDef> def, ShapeFn shape_fn, 
                                   FunctionalOp functional) {
   absl::Status valid = ValidateOpDef(*def);
   MutexLock lock(&tables_->mutex);
-  if (!valid.ok()) return tables_->Fault(std::move(valid));
+  if (!valid.ok()) return tables_->RecordError(std::move(valid));
   auto op = std::make_unique<OpRegistration>(std::move(def), shape_fn, std::move(api), functional);
   const std::string& name = op->def().name();
   if (tables_->ops.contains(name) || (base_ != nullptr && base_->FindOp(name) != nullptr)) {
-    return tables_->Fault(errors::AlreadyExists("op '", name, "' is already registered"));
+    return tables_->RecordError(errors::AlreadyExists("op '", name, "' is already registered"));
   }
   tables_->ops.emplace(name, std::move(op));
   return absl::OkStatus();
@@ -218,11 +219,11 @@ absl::Status Registry::RegisterKernel(KernelRegistration kernel) {
   const OpRegistration* op = FindOpOrBase(kernel.op);
   MutexLock lock(&tables_->mutex);
   if (op == nullptr) {
-    return tables_->Fault(
+    return tables_->RecordError(
         errors::NotFound("cannot register a kernel: op '", kernel.op, "' is not registered"));
   }
   if (kernel.factory == nullptr) {
-    return tables_->Fault(
+    return tables_->RecordError(
         errors::InvalidArgument("the kernel registered for op '", kernel.op, "' has no factory"));
   }
   for (const auto& constraint : kernel.type_constraints) {
@@ -232,9 +233,9 @@ absl::Status Registry::RegisterKernel(KernelRegistration kernel) {
              (attr.type() == "type" || attr.type() == "list(type)");
     };
     if (std::none_of(attrs.begin(), attrs.end(), has_name)) {
-      return tables_->Fault(errors::InvalidArgument("a kernel of op '", kernel.op, "' constrains '",
-                                                    constraint.first,
-                                                    "', which is not a type attribute"));
+      return tables_->RecordError(errors::InvalidArgument("a kernel of op '", kernel.op,
+                                                          "' constrains '", constraint.first,
+                                                          "', which is not a type attribute"));
     }
   }
   auto& kernels = tables_->kernels[kernel.op];

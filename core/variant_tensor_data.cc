@@ -65,6 +65,7 @@ absl::StatusOr<Variant> ReadVariant(const VariantTensorDataProto& proto,
   }
   Variant value(proto);
   const auto* const decode = VariantRegistry::Global().FindDecode(proto.type_name());
+  // A decoder that failed may have changed the value. The encoded form is kept.
   if (decode != nullptr && !(*decode)(&value)) value = proto;
   return value;
 }

@@ -30,21 +30,22 @@ int NumLabels(const std::string& subscript) {
 // Sums `g` over the ellipsis dimensions along which x was broadcast. `before` and `after` are the
 // numbers of labels before and after the ellipsis.
 Output SumEllipsis(const Scope& scope, const Output& g, const Output& x, int before, int after) {
-  const auto broadcast = [&](const Output& shape) -> Output {
+  const auto ellipsis_dims = [&](const Output& shape) -> Output {
     const Output rank = ops::Shape(scope, shape);
     return ops::Slice(scope, shape, Vector(scope, {before}),
                       ops::Sub(scope, rank, Vector(scope, {before + after})));
   };
   const Output shape = ops::Shape(scope, x);
   const auto axes =
-      ops::BroadcastGradientArgs(scope, broadcast(shape), broadcast(ops::Shape(scope, g)));
+      ops::BroadcastGradientArgs(scope, ellipsis_dims(shape), ellipsis_dims(ops::Shape(scope, g)));
   const Output shifted = ops::Add(scope, axes.r0, before);
   return ops::Reshape(scope, ops::Sum(scope, g, shifted), shape);
 }
 
-// The gradient of input i is an Einsum of dy and the other inputs, whose output has the labels of
-// input i. A label that only input i has was summed out: a factor of ones spreads the gradient over
-// it. A label that input i repeats puts the gradient on its diagonal.
+// The gradient of input i is an Einsum of dy and the conjugates of the other inputs; its output has
+// the labels of input i. If only input i has a label, the forward op sums over it, and a factor of
+// ones broadcasts the gradient along it. If input i repeats a label, only the diagonal gets the
+// gradient.
 absl::Status GradientOfEinsum(const Scope& scope, const Operation& op,
                               const std::vector<Output>& dy, std::vector<Output>* dx) {
   std::string equation;
@@ -103,7 +104,8 @@ absl::Status GradientOfEinsum(const Scope& scope, const Operation& op,
       inputs.push_back(ops::Fill(scope, ops::GatherV2(scope, shape, axes, 0),
                                  Scalar(scope, BaseType(x.type()), 1)));
     }
-    // An ellipsis of the inputs must also be in the output. Its dimensions are summed below.
+    // If input i has no ellipsis, but the output has one, the gradient gets an ellipsis, whose
+    // dimensions are summed below.
     const bool extra = any_ellipsis && ellipsis == std::string::npos;
     const std::string result = extra ? absl::StrCat(kEllipsis, subscript) : subscript;
     Output g = ops::Einsum(scope, inputs, absl::StrCat(absl::StrJoin(factors, ","), "->", result));

@@ -1,4 +1,4 @@
-// Reads the file "saved_model.pb" or "saved_model.pbtxt" of a SavedModel without loading it.
+// Reads the files of a SavedModel without making a session.
 #ifndef GRADFLOW_SAVED_MODEL_READER_H_
 #define GRADFLOW_SAVED_MODEL_READER_H_
 
@@ -41,14 +41,14 @@ absl::StatusOr<SavedModel> ParseSavedModel(absl::string_view bytes, bool is_text
                                            const GraphLimits& limits = {});
 
 // Reads the graph whose tags are exactly `tags`. Returns the errors of ReadSavedModel(), and
-// NOT_FOUND, with the tags of all graphs, if there is no such graph.
+// NOT_FOUND, with the tags of up to 20 graphs, if there is no such graph.
 absl::Status ReadMetaGraphDefFromSavedModel(const std::string& export_dir,
                                             const std::unordered_set<std::string>& tags,
                                             MetaGraphDef* meta_graph,
                                             const GraphLimits& limits = {});
 
-// Reads the places in the Python program that the nodes come from. Returns null if the model has no
-// such file.
+// Reads "debug/saved_model_debug_info.pb", which has the Python source locations of the nodes.
+// Returns null if the file does not exist.
 absl::StatusOr<std::unique_ptr<GraphDebugInfo>> ReadSavedModelDebugInfo(
     const std::string& export_dir, const GraphLimits& limits = {});
 
@@ -57,14 +57,15 @@ absl::StatusOr<std::unique_ptr<GraphDebugInfo>> ReadSavedModelDebugInfo(
 absl::StatusOr<std::unique_ptr<FingerprintDef>> ReadSavedModelFingerprint(
     const std::string& export_dir, const GraphLimits& limits = {});
 
-// Returns the number of the graph whose tags are exactly `tags`. Returns NOT_FOUND like
-// ReadMetaGraphDefFromSavedModel(). `export_dir` is for messages.
+// Returns the index in model.meta_graphs() of the graph whose tags are exactly `tags`. Returns
+// NOT_FOUND like ReadMetaGraphDefFromSavedModel(). `export_dir` is for messages.
 absl::StatusOr<int> FindMetaGraph(const std::string& export_dir,
                                   const std::unordered_set<std::string>& tags,
                                   const SavedModel& model);
 
-// Moves the graph whose tags are exactly `tags` out of *model. The assets of a model of TensorFlow
-// 1 are also in asset_file_def. Returns NOT_FOUND like ReadMetaGraphDefFromSavedModel().
+// Moves the graph whose tags are exactly `tags` out of *model. TensorFlow 1 lists assets in a
+// collection; they are copied to meta_graph->asset_file_def unless it has assets. Returns NOT_FOUND
+// like ReadMetaGraphDefFromSavedModel(), and INVALID_ARGUMENT if the collection is malformed.
 // `export_dir` is for messages.
 absl::Status TakeMetaGraph(const std::string& export_dir,
                            const std::unordered_set<std::string>& tags, SavedModel* model,
@@ -80,20 +81,21 @@ struct ModelVariable {
   // The type and shape that the node declares.
   DataType dtype = DT_INVALID;
   PartialTensorShape shape;
-  // The name of the tensor in the checkpoint, and the slice of it. Both are empty if the saver does
-  // not restore the variable.
+  // The name of the tensor in the checkpoint, and the slice of it. Both are empty if no tensor was
+  // found for the variable.
   std::string key;
   std::string slice;
 };
 
 // Returns the variables of the graph in the order of its nodes, followed by the variables of its
-// functions. Some variables are named only by the saved objects of the exporting program; their
-// tensors are found if `checkpoint` is given.
+// functions. The saver does not name all variables: Keras names some only in the graph of objects
+// that the checkpoint has. Their tensors are found only if `checkpoint` is given.
 absl::StatusOr<std::vector<ModelVariable>> ModelVariables(const MetaGraphDef& meta_graph,
                                                           const Checkpoint* checkpoint = nullptr);
 
-// Returns the ops that `registry` lacks and that the computation of these tensors needs, "node" or
-// "node:1", in the graph or in functions, if `feeds` are fed. In alphabetical order.
+// Returns the ops, in alphabetical order, that the computation of `tensors` needs and that are not
+// in `registry`. Includes ops of called functions. Nodes whose first output is in `feeds` are not
+// computed. Names of tensors have the form "node" or "node:1".
 std::vector<std::string> MissingOpsOf(const MetaGraphDef& meta_graph,
                                       const std::vector<std::string>& tensors,
                                       const std::vector<std::string>& feeds = {},
@@ -104,7 +106,7 @@ std::string SavedModelFile(const std::string& export_dir);
 // Returns true if the folder has a SavedModel. Does not check the model.
 bool MaybeSavedModelDirectory(const std::string& export_dir);
 
-// Opens the checkpoint with the variables. Returns nothing without variables, and
+// Opens the checkpoint with the variables. Returns std::nullopt if the model has no variables, and
 // PERMISSION_DENIED if a file is a link that leads out of the folder.
 absl::StatusOr<std::optional<Checkpoint>> OpenSavedModelCheckpoint(
     const std::string& export_dir, const std::shared_ptr<Allocator>& allocator = SystemAllocator());

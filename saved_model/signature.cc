@@ -38,7 +38,12 @@ absl::Status AddTensor(const std::string& name, const TensorInfo& info, int dept
   const auto error = [&](absl::string_view text) {
     return errors::InvalidArgument("tensor ", internal::Quoted(name), " ", text);
   };
-  if (depth > kMaxDepth || tensors->size() >= kMaxTensors) return error("has too many parts");
+  if (depth > kMaxDepth) {
+    return error(absl::StrCat("is nested more than ", kMaxDepth, " levels deep"));
+  }
+  if (tensors->size() >= kMaxTensors) {
+    return error(absl::StrCat("exceeds the limit of ", kMaxTensors, " tensors of a signature"));
+  }
   const auto add = [&](std::string part, const std::string& tensor_name, DataType dtype,
                        PartialTensorShape shape) {
     if (tensor_name.empty()) return error("has no name in the graph");
@@ -118,7 +123,8 @@ absl::StatusOr<Signature> Signature::Make(absl::string_view name, const Signatur
     impl->session = session;
     GRADFLOW_ASSIGN_OR_RETURN(impl->inputs, internal::SignatureTensors(def.inputs()));
     GRADFLOW_ASSIGN_OR_RETURN(impl->outputs, internal::SignatureTensors(def.outputs()));
-    // The limit on all defaults together allows constants that repeat one value.
+    // A short message may repeat one value in a large tensor, so the limit counts the bytes of all
+    // tensors.
     constexpr int64_t kMaxBytes = int64_t{1} << 30;
     int64_t bytes = 0;
     const auto prefix = [](const std::string& input) {
@@ -158,7 +164,7 @@ const NamedTensors& Signature::defaults() const { return impl_->defaults; }
 
 struct SignatureCallable::Impl {
   ~Impl() {
-    // A closed session has released the callable.
+    // Ignores the error of a closed session, which has already released the callable.
     if (handle != 0) session->ReleaseCallable(handle).IgnoreError();
   }
 

@@ -77,7 +77,8 @@ const char* Title(Network network) {
   return network == Network::kResNet50 ? "ResNet-50" : "MobileNetV2";
 }
 
-// Changes the large constants of a graph to variables, and assigns their values.
+// Replaces float constants of at least 64 elements by variables, and stores their values in
+// *resources.
 GraphDef WithVariables(const GraphDef& graph, ResourceManager* resources) {
   constexpr int64_t kMinElements = 64;
   GraphDef changed = graph;
@@ -227,7 +228,8 @@ void MeasureCalls(const std::string& folder, bool small, Table* table, Results* 
     std::vector<double> by_names;
     std::vector<double> ratios;
     for (int round = 0; round < rounds; ++round) {
-      // The first contestant of a round alternates.
+      // The frozen graph and the signature take turns at going first. Calls by names are always
+      // last.
       double of_graph = 0;
       if (round % 2 == 0) of_graph = SecondsOfCall(threads, calls, call_frozen);
       const double of_signature = SecondsOfCall(threads, calls, call_signature);
@@ -243,6 +245,7 @@ void MeasureCalls(const std::string& folder, bool small, Table* table, Results* 
     table->Compare("the frozen graph", Median(ratios), 1, Table::kAtMost, 1.02);
     table->Add("half_plus_two: CPU time of a call by names", where, Median(by_names) * 1e9, "ns");
     if (threads == 1) {
+      // The line above has another target already.
       table->Add("half_plus_two: CPU time of a call", where, seconds * 1e6, "us");
       table->Expect(seconds * 1e6, Table::kAtMost, 1);
     }
@@ -272,7 +275,7 @@ void MeasureMemory(Network network, const std::string& folder, Table* table) {
     Check(callable.Run({x}, &outputs));
   }
   bundle.GetSession()->Trim();
-  // The weights, in the forms that plans keep.
+  // The memory of the session after the run: mostly weights, some of them packed for kernels.
   const auto weights = static_cast<double>(bundle.GetSession()->MemoryStats().bytes_in_use);
   const double growth = ResidentBytes() - before;
   table->Add(absl::StrCat(Title(network), ": memory"), "loaded", growth / (1 << 20), "MiB");
@@ -311,8 +314,8 @@ int Main(int argc, char** argv) {
   if (mkdtemp(folder.data()) == nullptr) Check(absl::ErrnoToStatus(errno, folder));
   const Network network = small ? Network::kMobileNetV2 : Network::kResNet50;
   Table table;
-  // The network is written by another process, so that freed memory of its making does not hide
-  // the memory of loading.
+  // A child process writes the models. Otherwise loading could reuse memory that writing has freed,
+  // and would seem to need less.
   const pid_t writer = fork();
   if (writer == 0) {
     WriteNetwork(network, folder + "/network");

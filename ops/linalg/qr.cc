@@ -73,7 +73,7 @@ class QrKernel final : public OpKernel {
     GRADFLOW_RETURN_IF_ERROR(AllocateBatchOutput(ctx, 0, {m, p}, &q));
     GRADFLOW_RETURN_IF_ERROR(AllocateBatchOutput(ctx, 1, {p, n}, &r));
     if (batch.count == 0) {
-      // Without columns there are no reflections, and Q is the identity.
+      // The input is empty. If it has no columns, there are no reflections and Q is the identity.
       SetIdentity(ctx.run(), q);
       return absl::OkStatus();
     }
@@ -231,7 +231,8 @@ For a matrix with NaN or infinity, all results are NaN.
 
 input: Matrices [m, n] along the last two dimensions.
 q: Matrices with orthonormal columns, [m, min(m, n)], or [m, m] if `full_matrices`.
-r: Upper triangular matrices: the product of `q` and `r` is `input`.
+r: Upper triangular matrices, [min(m, n), n], or [m, n] if `full_matrices`. The product of `q`
+  and `r` is `input`.
 full_matrices: If true, `q` is square.
 T: The type of the input and the outputs.)");
   registry.Op("Svd")
@@ -246,8 +247,9 @@ T: The type of the input and the outputs.)");
       .Shape(SvdShape)
       .Doc(R"(Computes the singular value decompositions of matrices.
 
-A matrix is the product of `u`, the diagonal matrix of `s`, and the adjoint of `v`. Vectors are
-determined up to a factor of magnitude 1. For a matrix with NaN or infinity, all results are NaN.
+A matrix is the product of `u`, the diagonal matrix of `s`, and the adjoint of `v`. If the singular
+values are distinct and not 0, each pair of singular vectors is determined up to a common factor of
+magnitude 1. For a matrix with NaN or infinity, all results are NaN.
 
 input: Matrices [m, n] along the last two dimensions.
 s: The min(m, n) singular values of each matrix, in decreasing order.

@@ -1,5 +1,5 @@
-// Code that the kernels of recurrent cells share: float copies of half tensors, gates, and sums of
-// columns.
+// Code that the kernels of recurrent cells share: inputs and outputs as float, tanh, loops over the
+// elements of matrices, and sums of columns.
 #ifndef GRADFLOW_OPS_NN_CELL_MATH_H_
 #define GRADFLOW_OPS_NN_CELL_MATH_H_
 
@@ -16,13 +16,13 @@
 
 namespace gradflow {
 
-// The number of elements of a row that a loop processes at a time, in buffers on the stack.
+// The maximum number of elements of a row that a loop processes at a time, in buffers on the stack.
 inline constexpr int64_t kCellChunk = 256;
 
 // Sets y[i] = tanh(x[i]) for i < n. `y` may be `x`. REQUIRES: n <= kCellChunk
 void TanhChunk(const float* x, float* y, int64_t n);
 
-// The inputs of a kernel from input `first` on, converted to float.
+// The inputs of a kernel from input `first` on, converted to float. Element i is input `first` + i.
 class FloatInputs {
  public:
   absl::Status Convert(KernelContext& ctx, int first);
@@ -41,7 +41,7 @@ class FloatOutputs {
   absl::Status Add(const TensorShape& shape);
   Tensor& operator[](int i) { return floats_[static_cast<size_t>(i)]; }
   float* data(int i) { return static_cast<float*>((*this)[i].raw_data()); }
-  // Sets the outputs of the kernel.
+  // Converts the results to the types of the outputs. Float outputs were written in place.
   void Round();
 
  private:
@@ -53,10 +53,12 @@ class FloatOutputs {
 // elements. REQUIRES: the matrix has these rows
 Tensor RowsAsMatrix(const Tensor& tensor, int64_t begin, int64_t end, int64_t columns);
 
-// Calls fn(row, column, n) concurrently for all elements of a matrix, with n <= kCellChunk.
+// Divides the rows of a matrix into chunks of at most kCellChunk elements, and calls
+// fn(row, column, n) concurrently for each chunk, the elements [column, column + n) of a row. An
+// element takes about `nanoseconds`.
 template <typename F>
-void ForEachCell(const KernelContext& ctx, int64_t rows, int64_t columns, double nanoseconds,
-                 const F& fn) {
+void ForEachRowChunk(const KernelContext& ctx, int64_t rows, int64_t columns, double nanoseconds,
+                     const F& fn) {
   if (columns == 0) return;
   ParallelFor(ctx, rows * columns, BlockSizeForCost(nanoseconds), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end;) {

@@ -95,7 +95,7 @@ class Gru final : public GruKernel {
         MultiplyBatches(ctx, in[kX], {}, OfInput(in[kWRu], sizes), {}, &by_input));
     GRADFLOW_RETURN_IF_ERROR(
         MultiplyBatches(ctx, in[kHPrev], {}, OfState(in[kWRu], sizes), {}, &by_state));
-    ForEachCell(ctx, sizes.batch, cell, 6, [&](int64_t b, int64_t column, int64_t n) {
+    ForEachRowChunk(ctx, sizes.batch, cell, 6, [&](int64_t b, int64_t column, int64_t n) {
       const int64_t at = b * cell + column;
       float sum[kCellChunk];
       for (const int64_t gate : {0, 1}) {
@@ -116,7 +116,7 @@ class Gru final : public GruKernel {
         MultiplyBatches(ctx, in[kX], {}, OfInput(in[kWC], sizes), {}, &candidate_by_input));
     GRADFLOW_RETURN_IF_ERROR(
         MultiplyBatches(ctx, out[3], {}, OfState(in[kWC], sizes), {}, &candidate_by_state));
-    ForEachCell(ctx, sizes.batch, cell, 4, [&](int64_t b, int64_t column, int64_t n) {
+    ForEachRowChunk(ctx, sizes.batch, cell, 4, [&](int64_t b, int64_t column, int64_t n) {
       const int64_t at = b * cell + column;
       const float* const bias = in.data(kBC) + column;
       float sum[kCellChunk];
@@ -160,7 +160,7 @@ class GruGrad final : public GruKernel {
     const float* const c = in.data(kC);
     const float* const d_h = in.data(kDH);
 
-    ForEachCell(ctx, sizes.batch, cell, 2, [&](int64_t b, int64_t column, int64_t n) {
+    ForEachRowChunk(ctx, sizes.batch, cell, 2, [&](int64_t b, int64_t column, int64_t n) {
       const int64_t at = b * cell + column;
       float* const d_u_bar = d_gates + (b * 2 + 1) * cell + column;
       for (int64_t j = 0; j < n; ++j) {
@@ -173,7 +173,7 @@ class GruGrad final : public GruKernel {
     constexpr ProductForm kTransposed = {/*transposed=*/true};
     GRADFLOW_RETURN_IF_ERROR(
         MultiplyBatches(ctx, out[2], {}, OfState(in[kWC], sizes), kTransposed, &d_state));
-    ForEachCell(ctx, sizes.batch, cell, 2, [&](int64_t b, int64_t column, int64_t n) {
+    ForEachRowChunk(ctx, sizes.batch, cell, 2, [&](int64_t b, int64_t column, int64_t n) {
       const int64_t at = b * cell + column;
       float* const d_r_bar = d_gates + b * 2 * cell + column;
       for (int64_t j = 0; j < n; ++j) {
@@ -183,7 +183,7 @@ class GruGrad final : public GruKernel {
     });
     GRADFLOW_RETURN_IF_ERROR(
         MultiplyBatches(ctx, out[3], {}, OfState(in[kWRu], sizes), kTransposed, &out[1]));
-    ForEachCell(ctx, sizes.batch, cell, 1, [&](int64_t b, int64_t column, int64_t n) {
+    ForEachRowChunk(ctx, sizes.batch, cell, 1, [&](int64_t b, int64_t column, int64_t n) {
       const int64_t at = b * cell + column;
       for (int64_t k = at; k < at + n; ++k) {
         d_h_prev[k] += Data(d_state)[k] * r[k] + d_h[k] * u[k];
@@ -193,7 +193,7 @@ class GruGrad final : public GruKernel {
         MultiplyBatches(ctx, out[3], {}, OfInput(in[kWRu], sizes), kTransposed, &out[0]));
     GRADFLOW_RETURN_IF_ERROR(
         MultiplyBatches(ctx, out[2], {}, OfInput(in[kWC], sizes), kTransposed, &d_input));
-    ForEachCell(ctx, sizes.batch, sizes.input, 1, [&](int64_t b, int64_t column, int64_t n) {
+    ForEachRowChunk(ctx, sizes.batch, sizes.input, 1, [&](int64_t b, int64_t column, int64_t n) {
       const int64_t at = b * sizes.input + column;
       for (int64_t k = at; k < at + n; ++k) d_x[k] += Data(d_input)[k];
     });

@@ -179,7 +179,7 @@ class Lstm final : public LstmKernel {
         const float* const gates[] = {
             static_cast<const float*>(by_input.raw_data()) + row * 4 * sizes.cell,
             static_cast<const float*>(by_state.raw_data())};
-        ForEachCell(
+        ForEachRowChunk(
             ctx, batch, sizes.cell, kForwardNanoseconds, [&](int64_t b, int64_t column, int64_t n) {
               const int64_t at = b * 4 * sizes.cell + column;
               ComputeGates(in, gates[0] + at, gates[1] + at, cs_prev + b * sizes.cell + column,
@@ -257,33 +257,33 @@ class LstmGrad : public LstmKernel {
   void BackpropStep(const KernelContext& ctx, const FloatInputs& in, const CellSizes& sizes,
                     const StepResults& r, const float* cs_grad, const float* h_grad, float* dgates,
                     float* cs_prev_grad) const {
-    ForEachCell(ctx, sizes.batch, sizes.cell, kBackwardNanoseconds,
-                [&](int64_t b, int64_t column, int64_t n) {
-                  const int64_t at = b * sizes.cell + column;
-                  float* const row = dgates + b * 4 * sizes.cell + column;
-                  float* const di = row + order_.i * sizes.cell;
-                  float* const dci = row + order_.ci * sizes.cell;
-                  float* const df = row + order_.f * sizes.cell;
-                  float* const d_o = row + order_.o * sizes.cell;
-                  const float* const wci = in.data(kWci) + column;
-                  const float* const wcf = in.data(kWcf) + column;
-                  const float* const wco = in.data(kWco) + column;
-                  for (int64_t j = 0; j < n; ++j) {
-                    const int64_t k = at + j;
-                    const float d_output = r.o[k] * (1 - r.o[k]) * h_grad[k] * r.co[k];
-                    float dcs = (1 - r.co[k] * r.co[k]) * h_grad[k] * r.o[k] + cs_grad[k];
-                    if (use_peephole_) dcs += d_output * wco[j];
-                    const float d_forget = r.f[k] * (1 - r.f[k]) * dcs * r.cs_prev[k];
-                    const float d_input = r.i[k] * (1 - r.i[k]) * dcs * r.ci[k];
-                    dci[j] = (1 - r.ci[k] * r.ci[k]) * dcs * r.i[k];
-                    d_o[j] = d_output;
-                    df[j] = d_forget;
-                    di[j] = d_input;
-                    float d_prev = dcs * r.f[k];
-                    if (use_peephole_) d_prev += d_input * wci[j] + d_forget * wcf[j];
-                    cs_prev_grad[k] = d_prev;
-                  }
-                });
+    ForEachRowChunk(ctx, sizes.batch, sizes.cell, kBackwardNanoseconds,
+                    [&](int64_t b, int64_t column, int64_t n) {
+                      const int64_t at = b * sizes.cell + column;
+                      float* const row = dgates + b * 4 * sizes.cell + column;
+                      float* const di = row + order_.i * sizes.cell;
+                      float* const dci = row + order_.ci * sizes.cell;
+                      float* const df = row + order_.f * sizes.cell;
+                      float* const d_o = row + order_.o * sizes.cell;
+                      const float* const wci = in.data(kWci) + column;
+                      const float* const wcf = in.data(kWcf) + column;
+                      const float* const wco = in.data(kWco) + column;
+                      for (int64_t j = 0; j < n; ++j) {
+                        const int64_t k = at + j;
+                        const float d_output = r.o[k] * (1 - r.o[k]) * h_grad[k] * r.co[k];
+                        float dcs = (1 - r.co[k] * r.co[k]) * h_grad[k] * r.o[k] + cs_grad[k];
+                        if (use_peephole_) dcs += d_output * wco[j];
+                        const float d_forget = r.f[k] * (1 - r.f[k]) * dcs * r.cs_prev[k];
+                        const float d_input = r.i[k] * (1 - r.i[k]) * dcs * r.ci[k];
+                        dci[j] = (1 - r.ci[k] * r.ci[k]) * dcs * r.i[k];
+                        d_o[j] = d_output;
+                        df[j] = d_forget;
+                        di[j] = d_input;
+                        float d_prev = dcs * r.f[k];
+                        if (use_peephole_) d_prev += d_input * wci[j] + d_forget * wcf[j];
+                        cs_prev_grad[k] = d_prev;
+                      }
+                    });
   }
 
   // Sets the gradients of the peepholes, outputs `first` to `first` + 2. `cs` and `cs_prev` give
@@ -392,7 +392,7 @@ class BlockGrad final : public LstmGrad {
     Tensor h_prev;
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_FLOAT, {rows, cell}, &h_prev));
     float* const h_prev_data = static_cast<float*>(h_prev.raw_data());
-    ForEachCell(ctx, rows, cell, 0.5, [&](int64_t row, int64_t column, int64_t n) {
+    ForEachRowChunk(ctx, rows, cell, 0.5, [&](int64_t row, int64_t column, int64_t n) {
       const float* const from =
           row < batch ? in.data(kHPrev) + row * cell : in.data(kH) + (row - batch) * cell;
       std::copy_n(from + column, n, h_prev_data + row * cell + column);

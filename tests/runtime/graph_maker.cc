@@ -62,7 +62,7 @@ std::string GraphMaker::Body::InputOf(const std::string& value) const {
   const std::pair<std::string, std::string> parts = absl::StrSplit(value, absl::MaxSplits(':', 1));
   const auto& [node, index] = parts;
   const auto op = ops_.find(node);
-  // The value is an argument of the function.
+  // If no node has this name, the value is an argument of the function.
   if (op == ops_.end()) return node;
   int i = 0;
   const bool has_index = !index.empty();
@@ -71,7 +71,7 @@ std::string GraphMaker::Body::InputOf(const std::string& value) const {
   if (signature != maker_.signatures_.end()) return absl::StrCat(node, ":r", i, ":0");
   const OpRegistration* const registration = *GlobalRegistry().LookUpOp(op->second);
   const OpDef& def = registration->def();
-  // An op with several outputs has one list argument, or an argument for each output.
+  // The outputs are the elements of one output argument, or each output is an argument of its own.
   if (def.output_arg_size() == 1) return absl::StrCat(node, ":", def.output_arg(0).name(), ":", i);
   return absl::StrCat(node, ":", def.output_arg(i).name(), ":0");
 }

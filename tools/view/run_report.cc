@@ -110,7 +110,7 @@ absl::StatusOr<std::vector<std::string>> ReportedOutputs(const AnalyzedGraph& gr
     if (which != "all" && !regex.Matches(node->name())) continue;
     for (int output = 0; output < node->num_outputs(); ++output) {
       const DataType type = node->output_type(output);
-      // A run cannot fetch outputs of these types.
+      // A report shows no values of references, handles and variants.
       if (IsRefType(type) || type == DT_RESOURCE || type == DT_VARIANT) continue;
       std::string name = FormatTensorId({node->name(), output});
       if (given.count(name) > 0) continue;
@@ -129,7 +129,7 @@ std::string RunJson(const AnalyzedGraph& graph, const StepStats& stats,
   Json thread_names = Json::array();
   int64_t begin = std::numeric_limits<int64_t>::max();
   int64_t end = 0;
-  // Leaves out the nodes that make the report.
+  // Returns true unless the node only makes the report.
   const auto is_run = [&](const NodeExecStats& node) {
     return index.contains(node.node_name()) || !ReportNodes::IsReportNode(node.node_name());
   };
@@ -146,6 +146,8 @@ std::string RunJson(const AnalyzedGraph& graph, const StepStats& stats,
       end = std::max(end, node.all_start_nanos() + node.all_end_rel_nanos());
     }
   }
+  // Six numbers for each execution: the index of the node or -1, begin, end, thread, bytes
+  // allocated, bytes of outputs. `labels` has the names of the nodes with -1.
   std::vector<int64_t> events;
   Json labels = Json::array();
   for (const DeviceStepStats& device : stats.dev_stats()) {

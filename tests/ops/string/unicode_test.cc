@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Tensor ManyUtf8(int64_t count) {
+Tensor ManyStringsWithInvalidUtf8(int64_t count) {
   Tensor tensor(DT_STRING, {count});
   for (int64_t i = 0; i < count; ++i) {
     tensor.span<tstring>()[i] = "é€" + std::to_string(i) + std::string(i % 40, 'x') + "\xff";
@@ -21,28 +21,28 @@ Tensor ManyUtf8(int64_t count) {
   return tensor;
 }
 
-OpTester Decode(const char* op, const Tensor& input, const std::string& encoding) {
+OpTester ReadWithEncoding(const char* op, const Tensor& input, const std::string& encoding) {
   return OpTester(op).Input(input).Attr("input_encoding", encoding).ShapeIsData();
 }
 
 TEST(Unicode, IsReadOnSeveralThreads) {
-  const Tensor many = ManyUtf8(20'000);
+  const Tensor many = ManyStringsWithInvalidUtf8(20'000);
   for (const char* const encoding : {"UTF-8", "latin1"}) {
-    EXPECT_THAT(Decode("UnicodeDecodeWithOffsets", many, encoding).RunEverywhere(), IsOk());
-    EXPECT_THAT(Decode("UnicodeTranscode", many, encoding)
+    EXPECT_THAT(ReadWithEncoding("UnicodeDecodeWithOffsets", many, encoding).RunEverywhere(),
+                IsOk());
+    EXPECT_THAT(ReadWithEncoding("UnicodeTranscode", many, encoding)
                     .Attr("output_encoding", "UTF-16-BE")
                     .RunEverywhere(),
                 IsOk());
   }
 }
 
-// Decoded characters are encoded to the same strings.
-TEST(Unicode, IsEncodedToWhatWasDecoded) {
+TEST(Unicode, EncodingRestoresDecodedStrings) {
   Tensor texts(DT_STRING, {3});
   texts.span<tstring>()[0] = "aé€😀";
   texts.span<tstring>()[2] = std::string("\0\x7f", 2) + "\u07ff\u0800\uffff\U00010000\U0010ffff";
   for (const char* const type : {"UnicodeDecode", "UnicodeDecodeWithOffsets"}) {
-    const auto decoded = Decode(type, texts, "UTF-8").Attr("errors", "strict").Run();
+    const auto decoded = ReadWithEncoding(type, texts, "UTF-8").Attr("errors", "strict").Run();
     GRADFLOW_ASSERT_OK(decoded.status());
     EXPECT_THAT((*decoded)[0], TensorEq(AsTensor<int64_t>({0, 4, 4, 11})));
     EXPECT_THAT(OpTester("UnicodeEncode")
@@ -71,15 +71,15 @@ TEST(Unicode, ChecksItsInputs) {
     OpTester tester;
     const char* error;
   } cases[] = {
-      {Decode("UnicodeDecode", bad, "UTF-8").Attr("errors", "strict"),
+      {ReadWithEncoding("UnicodeDecode", bad, "UTF-8").Attr("errors", "strict"),
        "input[1] has a character that is not valid"},
-      {Decode("UnicodeTranscode", bad, "US-ASCII")
+      {ReadWithEncoding("UnicodeTranscode", bad, "US-ASCII")
            .Attr("errors", "strict")
            .Attr("output_encoding", "UTF-8"),
        "input[1] has a character that is not valid"},
-      {Decode("UnicodeDecode", bad, "klingon"), "input_encoding 'klingon' is not known"},
-      {Decode("UnicodeDecode", bad, std::string(5000, 'x')), "' is not known"},
-      {Decode("UnicodeDecode", bad, "UTF-8").Attr("replacement_char", -1),
+      {ReadWithEncoding("UnicodeDecode", bad, "klingon"), "input_encoding 'klingon' is not known"},
+      {ReadWithEncoding("UnicodeDecode", bad, std::string(5000, 'x')), "' is not known"},
+      {ReadWithEncoding("UnicodeDecode", bad, "UTF-8").Attr("replacement_char", -1),
        "replacement_char must be a code point, but is -1"},
       {encode({97}, {0, 2, 1}),
        "input_splits must begin with 0 and must not decrease or exceed 1, but input_splits[1] is "

@@ -17,8 +17,8 @@
 namespace gradflow {
 namespace {
 
-// A number that one thread increases and another thread waits for.
-class Counter {
+// A number that threads set, and for which other threads wait.
+class Signal {
  public:
   void Set(int value) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -48,18 +48,18 @@ class CountedLatch final : public ReadyQueue::Arena::Latch {
   }
   void Wait() override {
     open_.WaitFor(1);
-    if (opened_) std::exchange(opened_, nullptr)();
+    if (on_first_wake_) std::exchange(on_first_wake_, nullptr)();
   }
   // The number of calls of Close().
-  Counter& closes() { return closes_; }
+  Signal& closes() { return closes_; }
   // Sets what the first Wait() does before it returns.
-  void set_opened(std::function<void()> opened) { opened_ = std::move(opened); }
+  void set_on_first_wake(std::function<void()> fn) { on_first_wake_ = std::move(fn); }
 
  private:
-  Counter open_;
-  Counter closes_;
+  Signal open_;
+  Signal closes_;
   int num_closes_ = 0;
-  std::function<void()> opened_;
+  std::function<void()> on_first_wake_;
 };
 
 // Stores the helpers that the queue requests, until the test runs them. Without `has_memory`, the
@@ -93,17 +93,17 @@ TEST_P(ReadyQueueTest, SpawnsAHelperForWorkThatTheWokenThreadDoesNotTake) {
   std::vector<int32_t> links(kNodes, kNoNode);
   ReadyQueue::Source source(links.data());
   ListedHelpers helpers(GetParam());
-  Counter helpers_at_work;
-  Counter taken;
+  Signal helpers_at_work;
+  Signal taken;
   // Nodes below this number may end.
-  Counter ended;
+  Signal ended;
   int rounds = 0;
   ReadyQueue* queue = nullptr;
   const auto help = [&] {
     helpers_at_work.Set(1);
-    // A round pushes a node while the other thread waits, so that no helper is requested, and then
-    // pushes a second node. With a latch, every node requests a helper, because a thread that waits
-    // at a latch may be in the middle of a block.
+    // If the other thread waits, it takes the first node, and no helper is requested. The second
+    // node then needs a helper; this counts as a round. With a latch, each node requests a helper,
+    // because the waiting thread may be running a block of a loop.
     for (int node = 1; node < kNodes - 1 && rounds < 50; ++node) {
       taken.WaitFor(node);
       size_t before = helpers.size();
@@ -151,8 +151,8 @@ TEST(ReadyQueue, AdmitsNoHelperWhenAllAllowedThreadsAreAtWork) {
   std::vector<int32_t> links(4, kNoNode);
   ReadyQueue::Source source(links.data());
   ListedHelpers helpers(/*has_memory=*/true);
-  Counter at_work;
-  Counter taken;
+  Signal at_work;
+  Signal taken;
   int admitted = 0;
   ReadyQueue* queue = nullptr;
   const auto help = [&] {
@@ -196,9 +196,9 @@ TEST(ReadyQueue, WokenThreadWaitsAgainWhenAllAllowedThreadsAreAtWork) {
   std::vector<int32_t> links(4, kNoNode);
   ReadyQueue::Source source(links.data());
   ListedHelpers helpers(/*has_memory=*/true);
-  Counter at_work;
-  Counter spawned;
-  Counter pushed;
+  Signal at_work;
+  Signal spawned;
+  Signal pushed;
   std::atomic<int> admitted{0};
   ReadyQueue* queue = nullptr;
   const auto help = [&] {
@@ -229,7 +229,7 @@ TEST(ReadyQueue, WokenThreadWaitsAgainWhenAllAllowedThreadsAreAtWork) {
   ASSERT_TRUE(queue->Take(&work));
   std::thread first([&] { helpers.Run(0); });
   std::thread second;
-  helpers.latch().set_opened([&] {
+  helpers.latch().set_on_first_wake([&] {
     spawned.WaitFor(1);
     second = std::thread([&] { helpers.Run(1); });
     pushed.WaitFor(1);
@@ -238,6 +238,8 @@ TEST(ReadyQueue, WokenThreadWaitsAgainWhenAllAllowedThreadsAreAtWork) {
   EXPECT_FALSE(queue->Take(&work));
   const bool took = queue->WaitAndTake(&stop, &work);
   EXPECT_FALSE(took);
+  // If the check has failed, releases the helpers, which wait for a second Close(), so that the
+  // test ends.
   helpers.latch().closes().Set(2);
   while (took && (queue->Take(&work) || queue->WaitAndTake(&stop, &work))) {
   }

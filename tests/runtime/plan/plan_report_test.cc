@@ -33,7 +33,7 @@ std::vector<std::string> Texts(const std::vector<PlanReport::Change>& changes) {
   return texts;
 }
 
-TEST(PlanReport, NamesTheNodesThatPassesChange) {
+TEST(PlanReport, NamesChangedNodes) {
   const Scope s = Scope::NewRootScope();
   const Output x = ops::Placeholder(s.WithOpName("x"), DT_FLOAT);
   const Output w = ops::Const(s.WithOpName("w"), AsTensor<float>({1, 2, 3, 4}, {2, 2}));
@@ -45,7 +45,8 @@ TEST(PlanReport, NamesTheNodesThatPassesChange) {
   GRADFLOW_ASSERT_OK(s.status());
   GRADFLOW_ASSERT_OK_AND_ASSIGN(
       const PlanReport report,
-      ReportPlan(*s.graph(), {"x"}, {relu.name(), sign.name(), same.name()}, false));
+      ReportPlan(*s.graph(), {"x"}, {relu.name(), sign.name(), same.name()},
+                 /*fold_batch_norms=*/false));
   EXPECT_EQ(report.planned_nodes, 3);
   EXPECT_THAT(Texts(report.merged), ElementsAre("sign (Sign) = same"));
   EXPECT_THAT(Texts(report.folded), ElementsAre("twice (Add) = twice"));
