@@ -51,9 +51,9 @@ class RoundSizes {
  private:
   // Returns a random size. Prefers small sizes and sizes around multiples of vector sizes.
   int64_t Draw() {
-    constexpr int64_t kTurns[] = {0, 1, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33};
+    constexpr int64_t kEdgeSizes[] = {0, 1, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33};
     const auto draw = static_cast<int64_t>(random_() % 32);
-    const int64_t size = draw < 16 ? kTurns[draw] : static_cast<int64_t>(random_());
+    const int64_t size = draw < 16 ? kEdgeSizes[draw] : static_cast<int64_t>(random_());
     return size % (max_size_ + 1);
   }
 
@@ -136,7 +136,8 @@ CompareKernels& CompareKernels::Input(const Tensor& tensor) {
     }
   }
   if (!succeeded) {
-    return failure() << "the built-in one fails in all rounds, the last one with " << last_error;
+    return failure() << "the built-in kernel failed in all rounds; the last error is "
+                     << last_error;
   }
   return ::testing::AssertionSuccess();
 }

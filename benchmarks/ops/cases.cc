@@ -20,7 +20,8 @@ using MakeInput = std::function<Tensor()>;
 
 constexpr int64_t kMany = int64_t{1} << 24;
 
-// Unordered floats in [low, high). They are much faster to generate than normal numbers.
+// Unordered floats in [low, high). They are much faster to generate than normally distributed
+// floats.
 Tensor Spread(const TensorShape& shape, float low = -4, float high = 4) {
   Tensor tensor = NewTensor(DT_FLOAT, shape);
   const auto values = tensor.flat<float>();
@@ -93,11 +94,12 @@ class CaseList {
         std::move(name), build, inputs, "copy",
         [=](int threads) { return Copy(floats / 2, threads); }, Table::kAtMost, target);
   }
+  // Adds an op that reads and writes as much as a = b + s * c over arrays of `count` floats.
   void AddTriad(std::string name, const Build& build, const std::vector<MakeInput>& inputs,
-                int64_t floats, double target) {
+                int64_t count, double target) {
     Add(
-        std::move(name), build, inputs, "triad",
-        [=](int threads) { return Triad(floats, threads); }, Table::kAtMost, target);
+        std::move(name), build, inputs, "triad", [=](int threads) { return Triad(count, threads); },
+        Table::kAtMost, target);
   }
   // Adds an op that moves `floats` floats in total, in any direction.
   void AddTraffic(std::string name, const Build& build, const std::vector<MakeInput>& inputs,
@@ -124,6 +126,7 @@ class CaseList {
       const float* const b = y.flat<float>().data();
       float* const to = out.flat<float>().data();
       return InParts(x.NumElements(), threads, [=](int64_t begin, int64_t end) {
+        // Captures the tensors, so that they outlive the pointers.
         (void)out;
         for (int64_t i = begin; i < end; ++i) to[i] = f(a[i], b[i]);
         (void)x, (void)y;
@@ -232,7 +235,7 @@ void AddReductions(CaseList* list) {
 void AddMovement(CaseList* list) {
   constexpr double kTarget = 1.3;
   const MakeInput square = Floats({4096, 4096});
-  const int64_t image = int64_t{16} * 112 * 112 * 64;
+  const int64_t image_elements = int64_t{16} * 112 * 112 * 64;
   list->AddCopy(
       "Transpose [4096,4096]",
       [](const Scope& s, const Outputs& i) {
@@ -244,26 +247,26 @@ void AddMovement(CaseList* list) {
       [](const Scope& s, const Outputs& i) {
         Transpose(s, i[0], {0, 3, 1, 2});
       },
-      {Floats({16, 112, 112, 64})}, 2 * image, kTarget);
+      {Floats({16, 112, 112, 64})}, 2 * image_elements, kTarget);
   list->AddCopy(
       "Transpose [16,64,112,112] to NHWC",
       [](const Scope& s, const Outputs& i) {
         Transpose(s, i[0], {0, 2, 3, 1});
       },
-      {Floats({16, 64, 112, 112})}, 2 * image, kTarget);
-  const int64_t colors = int64_t{64} * 224 * 224 * 3;
+      {Floats({16, 64, 112, 112})}, 2 * image_elements, kTarget);
+  const int64_t color_elements = int64_t{64} * 224 * 224 * 3;
   list->AddCopy(
       "Transpose [64,224,224,3] to NCHW",
       [](const Scope& s, const Outputs& i) {
         Transpose(s, i[0], {0, 3, 1, 2});
       },
-      {Floats({64, 224, 224, 3})}, 2 * colors, kTarget);
+      {Floats({64, 224, 224, 3})}, 2 * color_elements, kTarget);
   list->AddCopy(
       "Transpose [64,3,224,224] to NHWC",
       [](const Scope& s, const Outputs& i) {
         Transpose(s, i[0], {0, 2, 3, 1});
       },
-      {Floats({64, 3, 224, 224})}, 2 * colors, kTarget);
+      {Floats({64, 3, 224, 224})}, 2 * color_elements, kTarget);
   list->AddCopy(
       "Cumsum [4096,4096] axis 1", [](const Scope& s, const Outputs& i) { Cumsum(s, i[0], 1); },
       {square}, 2 * kMany, kTarget);
@@ -285,7 +288,7 @@ void AddMovement(CaseList* list) {
       [](const Scope& s, const Outputs& i) {
         Pad(s, i[0], {{0, 0}, {1, 1}, {1, 1}, {0, 0}});
       },
-      {Floats({16, 112, 112, 64})}, 2 * image, kTarget);
+      {Floats({16, 112, 112, 64})}, 2 * image_elements, kTarget);
   list->AddCopy(
       "Tile [1024,1024] 4 x 4",
       [](const Scope& s, const Outputs& i) {
@@ -302,8 +305,8 @@ void AddMovement(CaseList* list) {
       {Floats({1 << 16}), Integers({1 << 22}, 1 << 16)}, int64_t{2} << 22, kTarget);
 }
 
-// Computes `count` products [m,k] x [k,n] with the BLAS. The rows of all products are split over
-// the threads.
+// Computes `count` products [m,k] x [k,n] with the BLAS. Several products are split over the
+// threads whole. A single product is split by rows.
 OpCase::Make Blas(int64_t count, int64_t m, int64_t k, int64_t n) {
   return [=](int threads) {
     const Tensor x = Spread({count, m, k});
@@ -321,6 +324,7 @@ OpCase::Make Blas(int64_t count, int64_t m, int64_t k, int64_t n) {
     // Each part is a whole product or, for a single product, at least 64 rows.
     const int64_t parts = count > 1 ? 1 : std::max<int64_t>(1, std::min<int64_t>(threads, m / 64));
     return InParts(count * parts, threads, [=](int64_t begin, int64_t end) {
+      // Captures the tensors, so that they outlive the pointers.
       (void)x, (void)y, (void)out;
       for (int64_t i = begin; i < end; ++i) {
         const int64_t row = i % parts * m / parts;
@@ -368,8 +372,8 @@ void AddNetworkOps(CaseList* list) {
   gradient("SoftplusGrad", [](const Scope& s, const Outputs& i) { SoftplusGrad(s, i[0], i[1]); });
   gradient("SoftsignGrad", [](const Scope& s, const Outputs& i) { SoftsignGrad(s, i[0], i[1]); });
 
-  // The first images in a ResNet.
-  constexpr int64_t kImages = int64_t{8} * 112 * 112 * 64;
+  // The activations after the first convolution of a ResNet, for 8 images.
+  constexpr int64_t kActivations = int64_t{8} * 112 * 112 * 64;
   const MakeInput images = Floats({8, 112, 112, 64});
   const MakeInput pooled = Floats({8, 56, 56, 64});
   const std::vector<int> window = {1, 3, 3, 1};
@@ -377,29 +381,29 @@ void AddNetworkOps(CaseList* list) {
   list->AddTraffic(
       "MaxPool 3x3 / 2 [8,112,112,64]",
       [=](const Scope& s, const Outputs& i) { MaxPool(s, i[0], window, step, "SAME"); }, {images},
-      kImages + kImages / 4);
+      kActivations + kActivations / 4);
   list->AddTraffic(
       "AvgPool 3x3 / 2 [8,112,112,64]",
       [=](const Scope& s, const Outputs& i) { AvgPool(s, i[0], window, step, "SAME"); }, {images},
-      kImages + kImages / 4);
+      kActivations + kActivations / 4);
   list->AddTraffic(
       "MaxPoolGrad 3x3 / 2 [8,112,112,64]",
       [=](const Scope& s, const Outputs& i) {
         MaxPoolGrad(s, i[0], i[1], i[1], window, step, "SAME");
       },
-      {images, pooled}, 2 * kImages + kImages / 4);
+      {images, pooled}, 2 * kActivations + kActivations / 4);
   list->AddTraffic(
       "AvgPoolGrad 3x3 / 2 [8,112,112,64]",
       [=](const Scope& s, const Outputs& i) {
         AvgPoolGrad(s, {8, 112, 112, 64}, i[0], window, step, "SAME");
       },
-      {pooled}, kImages + kImages / 4);
+      {pooled}, kActivations + kActivations / 4);
   list->AddTraffic(
       "BiasAdd [8,112,112,64]", [](const Scope& s, const Outputs& i) { BiasAdd(s, i[0], i[1]); },
-      {images, Floats({64})}, 2 * kImages);
+      {images, Floats({64})}, 2 * kActivations);
   list->AddTraffic(
       "BiasAddGrad [8,112,112,64]", [](const Scope& s, const Outputs& i) { BiasAddGrad(s, i[0]); },
-      {images}, kImages);
+      {images}, kActivations);
 
   constexpr int64_t kLogits = int64_t{16384} * 1000;
   const MakeInput logits = Floats({16384, 1000});

@@ -32,8 +32,8 @@ constexpr char kMorePushes[] = "1,000,000 pushes to a list";
 constexpr char kOurs[] = "ours";
 constexpr char kNodes[] = "nodes alone";
 constexpr char kVersion1[] = "Enter and Exit";
-// Branches or calls.
-constexpr int kNumIfs = 1000;
+// The number of branches or calls in a chain.
+constexpr int kChainLength = 1000;
 constexpr int kIterations = 1000;
 // The nodes of a loop's body, without its counter.
 constexpr int kBodyNodes = 8;
@@ -60,7 +60,7 @@ GraphDef Ifs(bool with_branches) {
   }
   Output last = ops::Placeholder(scope.WithOpName("x"), DT_FLOAT);
   const Output condition = ops::Placeholder(scope.WithOpName("condition"), DT_BOOL);
-  for (int i = 0; i < kNumIfs; ++i) {
+  for (int i = 0; i < kChainLength; ++i) {
     last = with_branches
                ? ops::If(scope, condition, {last}, {DT_FLOAT}, Named("then"), Named("else"))[0]
                : Output(ops::Neg(scope, last));
@@ -76,8 +76,9 @@ GraphDef Calls() {
   function.Result("y", ops::Neg(function.scope(), function.Arg("x", DT_FLOAT)));
   Check(function.AddTo(scope));
   Output last = ops::Placeholder(scope.WithOpName("x"), DT_FLOAT);
+  // RunGraph feeds this placeholder; no node reads it.
   ops::Placeholder(scope.WithOpName("condition"), DT_BOOL);
-  for (int i = 0; i < kNumIfs; ++i) {
+  for (int i = 0; i < kChainLength; ++i) {
     last = ops::PartitionedCall(scope, {last}, {DT_FLOAT}, Named("negate"))[0];
   }
   ops::Identity(scope.WithOpName("y"), last);
@@ -165,6 +166,7 @@ GraphDef Pushes(int pushes) {
   const Output empty = ops::EmptyTensorList(scope, -1, -1, DT_INT32);
   const auto loop = ops::While(scope, {ops::Placeholder(scope.WithOpName("i"), DT_INT32), empty},
                                Named("condition"), Named("body"));
+  // RunGraph feeds this placeholder; no node reads it.
   ops::Placeholder(scope.WithOpName("x"), DT_FLOAT);
   ops::TensorListLength(scope.WithOpName("y"), loop[1]);
   return Finish(scope);
@@ -222,14 +224,14 @@ void PrintFunctionCases(const Medians& medians, Table* table) {
     const double loop = medians.Nanoseconds(NameOf(kLoop, threads, kOurs)) / kIterations;
     const double unrolled = medians.Nanoseconds(NameOf(kLoop, threads, kNodes)) / kIterations;
     const std::string where = absl::StrCat(threads, threads == 1 ? " thread" : " threads");
-    const double more = ifs > 0 ? (ifs - nodes) / kNumIfs : 0;
+    const double more = ifs > 0 ? (ifs - nodes) / kChainLength : 0;
     table->Add("an If, beyond the nodes of its branch", where, more, "ns");
     table->Expect(more, Table::kAtMost, 150);
     const double calls = medians.Nanoseconds(NameOf(kCalls, threads, kOurs));
     table->Add("1,000 inlined calls", where, calls, "ns");
     table->Compare("their nodes", calls, nodes, Table::kAtMost, 1.05);
     table->Add(absl::StrCat("iteration of a While of ", kBodyNodes, " nodes"), where, loop, "ns");
-    // An iteration may take 60 ns beyond one and a half times its nodes.
+    // The ratio leaves out 60 ns that each iteration may cost beyond its nodes.
     table->Compare("its nodes unrolled", loop - 60, unrolled, Table::kAtMost, 1.5);
     const double version1 = medians.Nanoseconds(NameOf(kLoop, threads, kVersion1)) / kIterations;
     table->Add("iteration of Enter and Exit", where, version1, "ns");

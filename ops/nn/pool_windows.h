@@ -25,9 +25,11 @@ struct PoolAttrs {
   int rank = 4;
   std::string data_format;
   std::string padding;
-  // One number per dimension of the input.
+  // `rank` numbers each, in the order of data_format.
   std::vector<int64_t> size;
   std::vector<int64_t> stride;
+  // The padding before and after each dimension: 2 * rank numbers. Empty unless `padding` is
+  // EXPLICIT.
   std::vector<int64_t> explicit_paddings;
 
   // Reads the attributes that the op has. Source is KernelConstruction or ShapeContext.
@@ -42,8 +44,9 @@ struct PoolAttrs {
     GRADFLOW_RETURN_IF_ERROR(source.GetAttr("strides", &stride));
     return Check();
   }
-  // Returns INVALID_ARGUMENT if a size or a stride is not positive, and UNIMPLEMENTED if windows
-  // span several images or both channels and positions.
+  // Returns INVALID_ARGUMENT if there are not `rank` sizes and strides, each in [1, 2^31), or if
+  // explicit_paddings is invalid. Returns UNIMPLEMENTED if windows span several images, if they
+  // span both channels and positions, or if windows of channels overlap or leave gaps.
   absl::Status Check() const;
 
   // The dimension of the channels, and the first spatial dimension. Spatial dimensions are
@@ -87,7 +90,7 @@ struct PoolGeometry {
   Sizes out = {1, 1, 1};
   Sizes size = {1, 1, 1};
   Sizes stride = {1, 1, 1};
-  // Windows begin `padding` elements before the input.
+  // The first window begins `padding` elements before the input.
   Sizes padding = {0, 0, 0};
 
   // The positions of window `o` along dimension d, clamped to the input.
@@ -101,7 +104,7 @@ struct PoolGeometry {
     const int64_t begin = last < size[d] ? 0 : (last - size[d]) / stride[d] + 1;
     return {begin, std::max(begin, std::min(last / stride[d] + 1, out[d]))};
   }
-  // The windows along the columns whose element k lies within the input.
+  // The windows whose column k, counted from 0 within the window, lies within the input.
   PoolRange WindowsWithColumn(int64_t k) const {
     const int64_t first = padding[2] - k;
     const int64_t begin = first <= 0 ? 0 : (first + stride[2] - 1) / stride[2];
@@ -109,13 +112,13 @@ struct PoolGeometry {
     const int64_t end = last < 0 ? 0 : std::min(out[2], last / stride[2] + 1);
     return {begin, std::max(begin, end)};
   }
-  // The elements k that lie within the input for at least one window along the columns.
+  // The columns k of a window that lie within the input for at least one window.
   PoolRange UsedColumns() const {
     const int64_t begin = std::max<int64_t>(0, padding[2] - (out[2] - 1) * stride[2]);
     return {begin, std::max(begin, std::min(size[2], in[2] + padding[2]))};
   }
-  // True if UsedColumns() has more elements than all windows have within the input. Loops must then
-  // run over windows.
+  // True if UsedColumns() has more elements than all windows together have within the input. A loop
+  // over windows is then shorter than a loop over the columns of windows.
   bool HasSparseColumns() const {
     const int64_t used = UsedColumns().size();
     int64_t sum = 0;
@@ -146,8 +149,10 @@ constexpr int64_t PaddedBytes(int64_t count) {
   return (count * static_cast<int64_t>(sizeof(T)) + 63) / 64 * 64;
 }
 
-// Calls fn(row, scratch) concurrently for all rows of [0, rows). Each call gets a scratch buffer of
-// `bytes` bytes that is aligned for all number types.
+// Calls fn(row, scratch) concurrently for all rows of [0, rows). A row takes about `nanoseconds`.
+// Calls that run at the same time have separate scratch buffers of `bytes` bytes, aligned for all
+// number types, with unspecified contents. Skips rows once the run must stop. Returns an error if
+// the buffers cannot be allocated.
 absl::Status ForEachPoolRow(KernelContext& ctx, int64_t rows, double nanoseconds, int64_t bytes,
                             absl::FunctionRef<void(int64_t row, char* scratch)> fn);
 

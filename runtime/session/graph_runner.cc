@@ -133,7 +133,7 @@ absl::Status GraphRunner::RunPlan(const std::shared_ptr<const Plan>& plan,
                                   const RunOptions& options, const RunLimits& limits,
                                   absl::Span<const Tensor* const> feeds,
                                   std::vector<Tensor>* outputs, RunMetadata* metadata) {
-  // If the plan has nodes, they check the limits.
+  // The executor checks the limits before each node, and therefore not for a plan without nodes.
   if (plan->num_nodes() == 0) GRADFLOW_RETURN_IF_ERROR(CheckLimits(limits));
   std::optional<TraceRecorder> trace;
   if (options.trace_level() != RunOptions::NO_TRACE && metadata != nullptr) trace.emplace(*plan);
@@ -153,8 +153,8 @@ absl::StatusOr<std::shared_ptr<const Plan>> GraphRunner::FindOrMakePlan(const Ru
   // Destroyed without the lock.
   std::vector<std::shared_ptr<const void>> dropped;
   MutexLock lock(&graph_mutex_);
-  // If several threads need the same new plan, one makes it and the others wait. If its run ends
-  // meanwhile, the next thread makes it.
+  // If several threads need the same new plan, one makes it and the others wait. If that
+  // thread's run is cancelled before the plan is made, the next thread makes the plan.
   if (std::shared_ptr<const Plan> plan = plans_.Find(request)) return plan;
   PlanNames names = request.Names();
   GRADFLOW_ASSIGN_OR_RETURN(std::shared_ptr<const Plan> plan, MakePlan(names, limits));
@@ -200,7 +200,8 @@ absl::Status GraphRunner::MakeCallable(const CallableOptions& options, int64_t* 
     }
     const int64_t handle = next_handle_.fetch_add(1, std::memory_order_relaxed);
     const auto sharded = std::make_shared<const ShardedPtr<const Callable>>(callable);
-    // If memory ran out, some copies may contain the callable.
+    // callables_ has a copy of the table for each shard of threads. If memory ran out, some copies
+    // have the callable and others do not, so it is removed from all of them.
     const absl::Status added = CallSafely([&] {
       callables_.Update([&](Callables* callables) { callables->emplace(handle, sharded); });
       return absl::OkStatus();
@@ -260,7 +261,7 @@ absl::Status GraphRunner::Closed() { return absl::CancelledError("the session ha
 
 absl::Status GraphRunner::NoCallable(int64_t handle) const {
   if (closed()) return Closed();
-  return errors::InvalidArgument("there is no callable of handle ", handle,
+  return errors::InvalidArgument("there is no callable with handle ", handle,
                                  "; it may have been released");
 }
 

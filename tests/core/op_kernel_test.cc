@@ -40,7 +40,7 @@ TEST_F(KernelContextTest, AllocatesOutputsOfTheDeclaredType) {
   EXPECT_EQ(out->shape(), TensorShape({2, 3}));
 }
 
-TEST_F(KernelContextTest, ReportsShortMemory) {
+TEST_F(KernelContextTest, ReportsSizesThatCannotBeAllocated) {
   KernelContext ctx = Context({});
   Tensor* out = nullptr;
   EXPECT_THAT(ctx.AllocateOutput(0, {int64_t{1} << 60}, &out),
@@ -77,7 +77,7 @@ TEST_F(KernelContextTest, DoesNotForwardSharedOrMismatchedInputs) {
   }
 }
 
-TEST_F(KernelContextTest, ChecksNameExpectedAndFound) {
+TEST_F(KernelContextTest, ErrorsOfChecksStateExpectedAndFound) {
   KernelContext ctx = Context({Tensor(DT_FLOAT, {2, 3}), Tensor(DT_FLOAT, {3}), Tensor(1.0f)});
   const auto is = [](const char* text) {
     return StatusIs(absl::StatusCode::kInvalidArgument, text);
@@ -110,7 +110,7 @@ TEST_F(KernelContextTest, ReadsIntegersOfEveryIndexType) {
                                               "v must be a scalar, but has shape [2]"));
 }
 
-TEST_F(KernelContextTest, CopiesNoMoreIntegersThanAShapeHasDimensions) {
+TEST_F(KernelContextTest, LimitsIntegersToTheMaximumRank) {
   KernelContext ctx = Context({Tensor(DT_INT32, {254}), Tensor(DT_INT32, {255})});
   EXPECT_EQ(ctx.Ints(0, "v")->size(), 254);
   EXPECT_THAT(ctx.Ints(1, "v"), StatusIs(absl::StatusCode::kInvalidArgument,
@@ -145,7 +145,7 @@ TEST_F(KernelContextTest, ChargesStringsByTheLongestInput) {
   Tensor* out = nullptr;
   ASSERT_THAT(ctx.AllocateOutput(0, {100}, &out), IsOk());
   EXPECT_EQ(allocator->reserved, 500u);
-  // The kernel states the expected length itself.
+  // The kernel states the total number of characters itself.
   ctx.ExpectStringBytes(20);
   ASSERT_THAT(ctx.AllocateOutput(0, {100}, &out), IsOk());
   EXPECT_EQ(allocator->reserved, 20u);

@@ -55,7 +55,7 @@ TEST(ParallelFor, TakesRangesBeyond32Bits) {
             (std::vector<Block>{{0, INT64_MAX - 1}, {INT64_MAX - 1, INT64_MAX}}));
 }
 
-TEST(ParallelFor, RunsInOrderOnTheCallingThreadIfThereIsOne) {
+TEST(ParallelFor, RunsInOrderOnASingleThread) {
   std::vector<int64_t> begins;
   tbb::task_arena(1).execute([&] {
     ParallelFor(RunContext(), 5, 2, [&](int64_t begin, int64_t) { begins.push_back(begin); });
@@ -203,7 +203,7 @@ TEST(ParallelFor, RunsInOrderOnTheCallingThreadIfItsArenaHasNoRoom) {
   EXPECT_EQ(arena.calls(), 1);
 }
 
-TEST(RunContext, ShouldStopAsksForItsRun) {
+TEST(RunContext, ShouldStopReportsACancelledRun) {
   EXPECT_FALSE(RunContext().ShouldStop());
   CancelFlag cancelled;
   StopToken stop(&cancelled);

@@ -129,7 +129,7 @@ TEST(CompareKernels, NamesMeanTheSameSizeEverywhere) {
   EXPECT_TRUE(CompareKernels("Plus", "same", registry).Input("[]").Input(AsScalar<float>(2)).Run());
   // Fails if the op fails for all shapes.
   EXPECT_THAT(CompareKernels("Plus", "same", registry).Input("[2]").Input("[3]").Run().message(),
-              HasSubstr("the built-in one fails in all rounds, the last one with "
+              HasSubstr("the built-in kernel failed in all rounds; the last error is "
                         "INVALID_ARGUMENT: not alike"));
 }
 

@@ -145,6 +145,7 @@ TEST_P(DevicesTest, ConstantsAreNotFoldedOnOtherDevices) {
   EXPECT_EQ(outputs[1].scalar<int64_t>()(), -2);
   int folded = 0;
   for (const Plan::NodeItem& node : plan->nodes().first(plan->num_nodes())) {
+    // A folded node has no inputs. Its inputs end where those of the next node begin.
     if (node.node->type_string() == "Neg" && node.inputs_begin == (&node + 1)->inputs_begin)
       ++folded;
   }

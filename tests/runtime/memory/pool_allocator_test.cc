@@ -44,6 +44,8 @@ TEST(PoolAllocator, ReturnsAlignedBlocksOfEverySizeWithLittleWaste) {
     const int64_t in_use = pool.GetStats().bytes_in_use;
     EXPECT_GE(in_use, static_cast<int64_t>(bytes));
     const size_t elements = std::max(bytes, kHeader + 1) - kHeader;
+    // There are four size classes per power of two, and eight from 16 MiB on. Elements of up to 256
+    // bytes are rounded up to 64 bytes.
     const size_t unused = elements / (elements > 16 * kMiB ? 8 : 4);
     EXPECT_LE(in_use, static_cast<int64_t>(kHeader + elements + std::max<size_t>(unused, 63)))
         << bytes;
@@ -86,8 +88,8 @@ TEST(PoolAllocator, TensorsOfPowersOfTwoFillTheirBlocks) {
   }
 }
 
-TEST(PoolAllocator, KeepsTheSizesInUseInTheCachesOfThreads) {
-  // Blocks evicted from this thread's cache are returned to the system at once.
+TEST(PoolAllocator, ShardsCacheTheSizesInUse) {
+  // Blocks evicted from this thread's shard are returned to the system at once.
   PoolAllocator pool(0);
   const auto allocations = [&] { return pool.GetStats().system_allocations; };
   // Fills the cache with blocks of a size that is not requested again.
@@ -164,7 +166,7 @@ TEST(PoolAllocator, CachesNoMoreThanItsLimit) {
   for (int i = 0; i < 10; ++i) blocks.push_back(pool.Allocate(kBlock));
   for (void* block : blocks) pool.Deallocate(block, kBlock);
   EXPECT_EQ(pool.GetStats().bytes_cached, static_cast<int64_t>(4 * kBlock));
-  // Small blocks also count, except blocks in thread caches.
+  // Small blocks count too, except blocks in shards.
   blocks.clear();
   for (int i = 0; i < 20000; ++i) blocks.push_back(pool.Allocate(kKiB));
   for (void* block : blocks) pool.Deallocate(block, kKiB);
@@ -259,7 +261,7 @@ TEST(PoolAllocator, AllocatesNoMoreThanTheMachineHas) {
   for (const size_t limit : {SIZE_MAX, 2 * PoolAllocator::MaxLimit()}) {
     PoolAllocator pool(0, limit);
     EXPECT_EQ(pool.Allocate(PoolAllocator::MaxLimit() + 1), nullptr);
-    // Reserved bytes take no memory.
+    // A reservation counts against the limit, but allocates nothing.
     ASSERT_TRUE(pool.Reserve(PoolAllocator::MaxLimit() - 10 * kMiB));
     void* const block = pool.Allocate(5 * kMiB);
     EXPECT_NE(block, nullptr);

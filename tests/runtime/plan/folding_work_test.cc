@@ -1,6 +1,9 @@
 // Tests that a plan does not depend on time, threads or other plans. With fold_batch_norms, the set
 // of folded constants affects the bits of results.
 //
+// Constant folding of a plan stops after a limit of work, PlanBudget::kMaxFoldingWork (300,000,000
+// units). A block of a loop counts as 20,000 units, however long it takes.
+//
 // This program defines its own clock_gettime(), which std::chrono calls. A kernel can therefore
 // seem to take an hour.
 #include <gmock/gmock.h>
@@ -59,7 +62,7 @@ using ::gradflow::testing::ToyNode;
 // The hours that seem to pass in each kernel of Work.
 std::atomic<int64_t> hours_of_work{0};
 
-// Returns its input after `blocks` blocks, each with the work of one block of a loop.
+// Returns its input after a loop of `blocks` empty blocks.
 class WorkKernel final : public OpKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) {

@@ -90,7 +90,7 @@ TEST_F(CallableTest, NamesErrors) {
       session_->RunCallable(handle, {Int(1), Floats({1})}, &outputs_, nullptr),
       StatusIs(StatusCode::kInvalidArgument, "feed 'x:0': expected type int64, found float"));
   EXPECT_THAT(session_->RunCallable(handle + 1, {}, &outputs_, nullptr),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("no callable of handle")));
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("no callable with handle")));
   GRADFLOW_EXPECT_OK(session_->ReleaseCallable(handle));
   EXPECT_THAT(session_->RunCallable(handle, {Int(1), Int(1)}, &outputs_, nullptr),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("may have been released")));

@@ -29,12 +29,12 @@ class AbstractStackTrace {
   };
 
   virtual ~AbstractStackTrace() = default;
-  // Return all frames, outermost first.
+  // Both return all frames, outermost first.
   virtual absl::Span<const StackFrame> ToFrames() const = 0;
   virtual std::vector<StackFrame> ToUncachedFrames() const = 0;
-  // Returns the last frame of the user's code.
+  // Returns the innermost frame of the user's code.
   virtual StackFrame LastUserFrame() const = 0;
-  // Returns the first frames of the user's code. Returns all frames if `limit` is negative.
+  // Returns the outermost `limit` frames of the user's code, or all of them if `limit` is negative.
   virtual std::vector<StackFrame> GetUserFrames(int limit) const = 0;
   // Returns a line per frame: File "name", line N, in function.
   virtual std::string ToString(const TracePrintingOptions& options) const = 0;
@@ -69,7 +69,8 @@ class FrozenStackTrace : public AbstractStackTrace {
 // Stack traces by node name.
 using StackTracesMap = absl::flat_hash_map<std::string, std::shared_ptr<AbstractStackTrace>>;
 
-// Returns the traces of the message. Omits traces beyond 256 MiB of file and function names.
+// Returns the traces of the message. Omits each trace that does not fit into 256 MiB. Every frame
+// counts with its file and function name, even if frames share names.
 StackTracesMap LoadTracesFromDebugInfo(const GraphDebugInfo& debug_info);
 // Returns the traces of a serialized message. Returns INVALID_ARGUMENT unless the text is a
 // serialized GraphDebugInfo.
@@ -101,7 +102,8 @@ class GraphDebugInfoBuilder {
                             absl::string_view traces_key) {
     AccumulateStackTrace(trace, traces_key, Options());
   }
-  // Adds the traces of a message. Appends "@prefix" to their names unless it is empty.
+  // Adds the traces of a message. If `prefix` is not empty, appends "@" and `prefix` to each name,
+  // in spite of its name.
   void AppendGraphDebugInfo(absl::string_view prefix, const GraphDebugInfo& new_info);
   absl::Status AppendGraphDebugInfoStr(absl::string_view prefix, absl::string_view new_info_str);
 
