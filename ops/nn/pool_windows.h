@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -40,11 +41,14 @@ struct PoolAttrs {
     if (sizes_are_inputs) return absl::OkStatus();
     GRADFLOW_RETURN_IF_ERROR(source.GetAttr("ksize", &size));
     GRADFLOW_RETURN_IF_ERROR(source.GetAttr("strides", &stride));
-    return Check();
+    // As in TensorFlow, a graph may have windows that no kernel supports.
+    const bool is_kernel = std::is_same_v<Source, KernelConstruction>;
+    return is_kernel ? CheckSupported() : Check();
   }
-  // Returns INVALID_ARGUMENT if a size or a stride is not positive, and UNIMPLEMENTED if windows
-  // span several images or both channels and positions.
+  // Returns INVALID_ARGUMENT if a size or a stride is not positive or a padding is wrong.
   absl::Status Check() const;
+  // Same, and returns UNIMPLEMENTED if windows span several images or both channels and positions.
+  absl::Status CheckSupported() const;
 
   // The dimension of the channels, and the first spatial dimension. Spatial dimensions are
   // adjacent.
