@@ -141,6 +141,7 @@ using gradflow::capi::FillBuffer;
 using gradflow::capi::FromC;
 using gradflow::capi::GraphChange;
 using gradflow::capi::OrEmpty;
+using gradflow::capi::ReadNode;
 using gradflow::capi::ToC;
 using gradflow::internal::GraphImpl;
 
@@ -228,7 +229,9 @@ void TF_GraphVersions(TF_Graph* graph, TF_Buffer* output_version_def, TF_Status*
 }
 
 void TF_OperationToNodeDef(TF_Operation* oper, TF_Buffer* output_node_def, TF_Status* status) {
-  Call(status, [&] { return FillBuffer(FromC(oper)->def(), output_node_def); });
+  Call(status, [&] {
+    return ReadNode(oper, [&](const Node& node) { return FillBuffer(node.def(), output_node_def); });
+  });
 }
 
 unsigned char TF_TryEvaluateConstant(TF_Graph* graph, TF_Output output, TF_Tensor** result,

@@ -81,6 +81,14 @@ inline TF_Operation* ToC(const Node* node) {
 inline TF_Graph* GraphOf(const Node& node) {
   return static_cast<const OwnedGraph&>(node.graph()).owner();
 }
+// Returns read(node) of an operation, whose graph does not change during the call.
+// REQUIRES: the calling thread does not hold the mutex of the graph
+template <typename F>
+auto ReadNode(const TF_Operation* oper, F&& read) {
+  const Node& node = *FromC(oper);
+  const MutexLock lock(&GraphOf(node)->mutex);
+  return read(node);
+}
 // REQUIRES: CheckOutput() accepts the output
 inline Output FromC(const TF_Output& output) { return Output(FromC(output.oper), output.index); }
 inline TF_Output ToC(const Output& output) { return {ToC(output.node()), output.index()}; }

@@ -98,7 +98,9 @@ int ListLength(const TF_Operation* oper, const char* arg_name, bool is_input, TF
     const Node& node = *FromC(oper);
     NameRangeMap inputs;
     NameRangeMap outputs;
-    GRADFLOW_RETURN_IF_ERROR(NameRangesForNode(node.def(), node.op_def(), &inputs, &outputs));
+    GRADFLOW_RETURN_IF_ERROR(ReadNode(oper, [&](const Node& read) {
+      return NameRangesForNode(read.def(), read.op_def(), &inputs, &outputs);
+    }));
     const NameRangeMap& ranges = is_input ? inputs : outputs;
     const auto found = ranges.find(OrEmpty(arg_name));
     if (found == ranges.end()) {
@@ -126,33 +128,33 @@ int StoreControlEdges(const EdgeSet& edges, GetNode get, TF_Operation** out, int
 
 int StoreControlInputs(const TF_Operation* oper, TF_Operation** out, int max) {
   return CallOr(0, [&] {
-    const Node& node = *FromC(oper);
-    const MutexLock lock(&GraphOf(node)->mutex);
-    return StoreControlEdges(
-        node.in_edges(), [](const Edge& e) { return e.src(); }, out, max);
+    return ReadNode(oper, [&](const Node& node) {
+      return StoreControlEdges(
+          node.in_edges(), [](const Edge& e) { return e.src(); }, out, max);
+    });
   });
 }
 
 int StoreControlOutputs(const TF_Operation* oper, TF_Operation** out, int max) {
   return CallOr(0, [&] {
-    const Node& node = *FromC(oper);
-    const MutexLock lock(&GraphOf(node)->mutex);
-    return StoreControlEdges(
-        node.out_edges(), [](const Edge& e) { return e.dst(); }, out, max);
+    return ReadNode(oper, [&](const Node& node) {
+      return StoreControlEdges(
+          node.out_edges(), [](const Edge& e) { return e.dst(); }, out, max);
+    });
   });
 }
 
 int StoreConsumers(const TF_Output& output, TF_Input* out, int max) {
   return CallOr(0, [&] {
-    const Node& node = *FromC(output.oper);
-    const MutexLock lock(&GraphOf(node)->mutex);
-    int count = 0;
-    for (const Edge* edge : node.out_edges()) {
-      if (edge->src_output() != output.index) continue;
-      if (out != nullptr && count < max) out[count] = {ToC(edge->dst()), edge->dst_input()};
-      ++count;
-    }
-    return out == nullptr ? count : std::min(count, std::max(max, 0));
+    return ReadNode(output.oper, [&](const Node& node) {
+      int count = 0;
+      for (const Edge* edge : node.out_edges()) {
+        if (edge->src_output() != output.index) continue;
+        if (out != nullptr && count < max) out[count] = {ToC(edge->dst()), edge->dst_input()};
+        ++count;
+      }
+      return out == nullptr ? count : std::min(count, std::max(max, 0));
+    });
   });
 }
 
@@ -169,6 +171,7 @@ using gradflow::capi::CheckOutput;
 using gradflow::capi::FromC;
 using gradflow::capi::KeepAttr;
 using gradflow::capi::OrEmpty;
+using gradflow::capi::ReadNode;
 using gradflow::capi::SetAttr;
 using gradflow::capi::SetStatus;
 using gradflow::capi::ToC;
@@ -364,7 +367,7 @@ TF_Operation* TF_FinishOperation(TF_OperationDescription* desc, TF_Status* statu
 const char* TF_OperationName(TF_Operation* oper) { return FromC(oper)->name().c_str(); }
 const char* TF_OperationOpType(TF_Operation* oper) { return FromC(oper)->type_string().c_str(); }
 const char* TF_OperationDevice(TF_Operation* oper) {
-  return FromC(oper)->requested_device().c_str();
+  return ReadNode(oper, [](const Node& node) { return node.requested_device().c_str(); });
 }
 
 int TF_OperationNumOutputs(TF_Operation* oper) { return FromC(oper)->num_outputs(); }
@@ -380,7 +383,9 @@ int TF_OperationOutputListLength(TF_Operation* oper, const char* arg_name, TF_St
 int TF_OperationNumInputs(TF_Operation* oper) { return FromC(oper)->num_inputs(); }
 
 TF_DataType TF_OperationInputType(TF_Input oper_in) {
-  return ToC(gradflow::Operation(FromC(oper_in.oper)).input_type(oper_in.index));
+  return ReadNode(oper_in.oper, [&](const Node& node) {
+    return ToC(gradflow::Operation(&node).input_type(oper_in.index));
+  });
 }
 
 int TF_OperationInputListLength(TF_Operation* oper, const char* arg_name, TF_Status* status) {
@@ -388,12 +393,16 @@ int TF_OperationInputListLength(TF_Operation* oper, const char* arg_name, TF_Sta
 }
 
 TF_Output TF_OperationInput(TF_Input oper_in) {
-  return ToC(gradflow::Operation(FromC(oper_in.oper)).input(oper_in.index));
+  return ReadNode(oper_in.oper, [&](const Node& node) {
+    return ToC(gradflow::Operation(&node).input(oper_in.index));
+  });
 }
 
 void TF_OperationAllInputs(TF_Operation* oper, TF_Output* inputs, int max_inputs) {
-  const int count = std::min(max_inputs, FromC(oper)->num_inputs());
-  for (int i = 0; i < count; ++i) inputs[i] = TF_OperationInput({oper, i});
+  ReadNode(oper, [&](const Node& node) {
+    const int count = std::min(max_inputs, node.num_inputs());
+    for (int i = 0; i < count; ++i) inputs[i] = ToC(gradflow::Operation(&node).input(i));
+  });
 }
 
 int TF_OperationOutputNumConsumers(TF_Output oper_out) {

@@ -38,15 +38,16 @@ class PartialRun {
   const TF_Session* session() const { return session_; }
 
   // Returns INVALID_ARGUMENT if the setup excludes the call or it needs a tensor that is not fed
-  // yet.
+  // yet. A call that fails feeds nothing.
   absl::Status Run(const CallSpec& call, const FeedVector& values, std::vector<Tensor>* outputs) {
     MutexLock lock(&mutex_);
+    Tensors known = known_;
     for (size_t i = 0; i < call.inputs.size(); ++i) {
       const RunTensor key = KeyOf(call.inputs[i]);
       if (feeds_.count(key) == 0) {
         return errors::InvalidArgument(NameOf(key), " was not a feed of the setup");
       }
-      if (!known_.emplace(key, values[i]).second) {
+      if (!known.emplace(key, values[i]).second) {
         return errors::InvalidArgument("The feed ", NameOf(key), " had already been fed.");
       }
     }
@@ -57,33 +58,41 @@ class PartialRun {
     }
     std::set<const Node*> running;
     for (const TF_Output& output : call.outputs) {
-      GRADFLOW_RETURN_IF_ERROR(Collect(KeyOf(output), &running));
+      GRADFLOW_RETURN_IF_ERROR(Collect(KeyOf(output), known, &running));
     }
     for (const TF_Operation* oper : call.targets) {
       if (targets_.count(FromC(oper)) == 0) {
         return errors::InvalidArgument("operation ", FromC(oper)->name(),
                                        " was not a target of the setup");
       }
-      GRADFLOW_RETURN_IF_ERROR(CollectNode(*FromC(oper), &running));
+      GRADFLOW_RETURN_IF_ERROR(CollectNode(*FromC(oper), known, &running));
     }
-    return RunNodes(call, running, outputs);
+    GRADFLOW_RETURN_IF_ERROR(RunNodes(call, running, &known, outputs));
+    known_.swap(known);
+    done_.insert(running.begin(), running.end());
+    return absl::OkStatus();
   }
 
  private:
+  using Tensors = std::map<RunTensor, Tensor>;
+
   static RunTensor KeyOf(const TF_Output& output) { return {FromC(output.oper), output.index}; }
   static std::string NameOf(const RunTensor& key) {
     return absl::StrCat(key.first->name(), ":", key.second);
   }
 
   // Adds the nodes that compute a tensor, unless it is known.
-  absl::Status Collect(const RunTensor& key, std::set<const Node*>* running) {
-    if (known_.count(key) > 0) return absl::OkStatus();
+  absl::Status Collect(const RunTensor& key, const Tensors& known, std::set<const Node*>* running)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (known.count(key) > 0) return absl::OkStatus();
     if (feeds_.count(key) > 0) {
       return errors::InvalidArgument("Must feed ", NameOf(key), " before it is needed");
     }
-    return CollectNode(*key.first, running);
+    return CollectNode(*key.first, known, running);
   }
-  absl::Status CollectNode(const Node& first, std::set<const Node*>* running) {
+  absl::Status CollectNode(const Node& first, const Tensors& known, std::set<const Node*>* running)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const MutexLock lock(&session_->graph->mutex);
     std::vector<const Node*> stack = {&first};
     while (!stack.empty()) {
       const Node* const node = stack.back();
@@ -97,13 +106,13 @@ class PartialRun {
       for (const Node::Source& source : node->sources()) {
         if (source.output < 0) {
           // As in other runs, a control edge from a fed placeholder is fulfilled.
-          if (known_.count({source.node, 0}) == 0 || source.node->num_inputs() > 0) {
+          if (known.count({source.node, 0}) == 0 || source.node->num_inputs() > 0) {
             stack.push_back(source.node);
           }
           continue;
         }
         const RunTensor key(source.node, source.output);
-        if (known_.count(key) > 0) continue;
+        if (known.count(key) > 0) continue;
         if (feeds_.count(key) > 0) {
           return errors::InvalidArgument("Must feed ", NameOf(key), " before ", node->name(),
                                          " can run");
@@ -114,16 +123,16 @@ class PartialRun {
     return absl::OkStatus();
   }
 
-  absl::Status RunNodes(const CallSpec& call, const std::set<const Node*>& running,
+  // Runs nodes, and adds the tensors that the call fetches or that another node may read later.
+  absl::Status RunNodes(const CallSpec& call, const std::set<const Node*>& running, Tensors* known,
                         std::vector<Tensor>* outputs) {
     std::vector<TF_Output> feed_outputs;
     std::vector<Tensor> feed_values;
-    for (const auto& [key, value] : known_) {
+    for (const auto& [key, value] : *known) {
       feed_outputs.push_back({ToC(key.first), key.second});
       feed_values.push_back(value);
     }
     std::vector<TF_Output> fetched(call.outputs.begin(), call.outputs.end());
-    // All outputs that another node may read later.
     {
       const MutexLock lock(&session_->graph->mutex);
       for (const Node* node : running) {
@@ -140,8 +149,7 @@ class PartialRun {
     std::vector<Tensor> values;
     const RunOptions options;
     GRADFLOW_RETURN_IF_ERROR(RunSession(session_, all, feed_values, &options, &values, nullptr));
-    for (size_t i = 0; i < fetched.size(); ++i) known_.emplace(KeyOf(fetched[i]), values[i]);
-    done_.insert(running.begin(), running.end());
+    for (size_t i = 0; i < fetched.size(); ++i) known->emplace(KeyOf(fetched[i]), values[i]);
     values.resize(call.outputs.size());
     *outputs = std::move(values);
     return absl::OkStatus();
@@ -153,7 +161,7 @@ class PartialRun {
   std::set<const Node*> targets_;
   Mutex mutex_;
   // The tensors that were fed or computed, and the nodes that have run.
-  std::map<RunTensor, Tensor> known_ ABSL_GUARDED_BY(mutex_);
+  Tensors known_ ABSL_GUARDED_BY(mutex_);
   std::set<const Node*> done_ ABSL_GUARDED_BY(mutex_);
 };
 

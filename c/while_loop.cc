@@ -79,7 +79,7 @@ std::string FunctionName(const Graph& graph, const char* loop, const char* part)
 
 // Returns the function of a graph, with a name that is new in the parent.
 absl::StatusOr<FunctionDef> MakePart(const TF_WhileParams& params, const char* part,
-                                     const TF_Graph& graph, const TF_Output* inputs,
+                                     TF_Graph* graph, const TF_Output* inputs,
                                      const TF_Output* outputs, int num_outputs,
                                      const Graph& parent) {
   const std::string name = FunctionName(parent, params.name, part);
@@ -90,13 +90,17 @@ absl::StatusOr<FunctionDef> MakePart(const TF_WhileParams& params, const char* p
   parts.num_inputs = params.ninputs;
   parts.outputs = outputs;
   parts.num_outputs = num_outputs;
-  return MakeFunction(graph.graph, parts);
+  const MutexLock lock(&graph->mutex);
+  return MakeFunction(graph->graph, parts);
 }
 
 // Adds a function, and the functions that the nodes of its graph call, to the parent.
-absl::Status AddPart(const FunctionDef& function, const TF_Graph& graph, Graph* parent) {
-  for (const FunctionDef& called : graph.graph.def().library().function()) {
-    GRADFLOW_RETURN_IF_ERROR(AddFunctionToGraph(called, nullptr, parent));
+absl::Status AddPart(const FunctionDef& function, TF_Graph* graph, Graph* parent) {
+  {
+    const MutexLock lock(&graph->mutex);
+    for (const FunctionDef& called : graph->graph.def().library().function()) {
+      GRADFLOW_RETURN_IF_ERROR(AddFunctionToGraph(called, nullptr, parent));
+    }
   }
   return AddFunctionToGraph(function, nullptr, parent);
 }
@@ -170,13 +174,13 @@ absl::Status Finish(const TF_WhileParams& params, TF_Output* outputs) {
       OutputsFromC(params.cond_graph->parent_inputs.data(), params.ninputs);
   const GraphChange change(parent);
   GRADFLOW_ASSIGN_OR_RETURN(const FunctionDef cond_def,
-                            MakePart(params, "cond", *params.cond_graph, params.cond_inputs,
+                            MakePart(params, "cond", params.cond_graph, params.cond_inputs,
                                      &params.cond_output, 1, parent->graph));
   GRADFLOW_ASSIGN_OR_RETURN(const FunctionDef body_def,
-                            MakePart(params, "body", *params.body_graph, params.body_inputs,
+                            MakePart(params, "body", params.body_graph, params.body_inputs,
                                      params.body_outputs, params.ninputs, parent->graph));
-  GRADFLOW_RETURN_IF_ERROR(AddPart(cond_def, *params.cond_graph, &parent->graph));
-  GRADFLOW_RETURN_IF_ERROR(AddPart(body_def, *params.body_graph, &parent->graph));
+  GRADFLOW_RETURN_IF_ERROR(AddPart(cond_def, params.cond_graph, &parent->graph));
+  GRADFLOW_RETURN_IF_ERROR(AddPart(body_def, params.body_graph, &parent->graph));
   NameAttrList cond;
   cond.set_name(cond_def.signature().name());
   NameAttrList body;

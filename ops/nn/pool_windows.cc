@@ -28,10 +28,6 @@ absl::Status CheckSizes(const char* name, const std::vector<int64_t>& values,
                                      absl::StrJoin(values, ","), "]");
     }
   }
-  if (values[0] != 1) {
-    return errors::Unimplemented(name, " is [", absl::StrJoin(values, ","),
-                                 "], but pooling across the batch is not supported");
-  }
   return absl::OkStatus();
 }
 
@@ -63,6 +59,41 @@ absl::StatusOr<WindowCount> WindowExtent(const PoolAttrs& attrs, int d, int64_t 
 absl::Status PoolAttrs::Check() const {
   GRADFLOW_RETURN_IF_ERROR(CheckSizes("ksize", size, *this));
   GRADFLOW_RETURN_IF_ERROR(CheckSizes("strides", stride, *this));
+  if (padding == "EXPLICIT") {
+    if (static_cast<int>(explicit_paddings.size()) != 2 * rank) {
+      return errors::InvalidArgument("explicit_paddings must have ", 2 * rank,
+                                     " elements, but is [", absl::StrJoin(explicit_paddings, ","),
+                                     "]");
+    }
+    for (int i = 0; i < 2 * rank; ++i) {
+      const int d = i / 2;
+      // Padding of a whole window or more would create windows without elements.
+      if (explicit_paddings[i] < 0 || explicit_paddings[i] >= size[d]) {
+        return errors::InvalidArgument(
+            "explicit_paddings must be nonnegative and less than ksize [", absl::StrJoin(size, ","),
+            "], but is [", absl::StrJoin(explicit_paddings, ","), "]");
+      }
+      if (explicit_paddings[i] != 0 && (d == 0 || d == channel_dim())) {
+        return errors::InvalidArgument(
+            "explicit_paddings must be 0 for batch and channels, but "
+            "is [",
+            absl::StrJoin(explicit_paddings, ","), "]");
+      }
+    }
+  } else if (!explicit_paddings.empty()) {
+    return errors::InvalidArgument("explicit_paddings must be empty if padding is ", padding,
+                                   ", but is [", absl::StrJoin(explicit_paddings, ","), "]");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PoolAttrs::CheckSupported() const {
+  GRADFLOW_RETURN_IF_ERROR(Check());
+  for (const auto& [name, values] : {std::pair("ksize", &size), std::pair("strides", &stride)}) {
+    if ((*values)[0] == 1) continue;
+    return errors::Unimplemented(name, " is [", absl::StrJoin(*values, ","),
+                                 "], but pooling across the batch is not supported");
+  }
   const int channel = channel_dim();
   bool pools_positions = false;
   for (int d = 1; d < rank; ++d) {
@@ -78,31 +109,6 @@ absl::Status PoolAttrs::Check() const {
     return errors::Unimplemented("ksize and strides are ", size[channel], " and ", stride[channel],
                                  " for channels, expected the same");
   }
-  if (padding == "EXPLICIT") {
-    if (static_cast<int>(explicit_paddings.size()) != 2 * rank) {
-      return errors::InvalidArgument("explicit_paddings must have ", 2 * rank,
-                                     " elements, but is [", absl::StrJoin(explicit_paddings, ","),
-                                     "]");
-    }
-    for (int i = 0; i < 2 * rank; ++i) {
-      const int d = i / 2;
-      // Padding of a whole window or more would create windows without elements.
-      if (explicit_paddings[i] < 0 || explicit_paddings[i] >= size[d]) {
-        return errors::InvalidArgument(
-            "explicit_paddings must be nonnegative and less than ksize [", absl::StrJoin(size, ","),
-            "], but is [", absl::StrJoin(explicit_paddings, ","), "]");
-      }
-      if (explicit_paddings[i] != 0 && (d == 0 || d == channel)) {
-        return errors::InvalidArgument(
-            "explicit_paddings must be 0 for batch and channels, but "
-            "is [",
-            absl::StrJoin(explicit_paddings, ","), "]");
-      }
-    }
-  } else if (!explicit_paddings.empty()) {
-    return errors::InvalidArgument("explicit_paddings must be empty if padding is ", padding,
-                                   ", but is [", absl::StrJoin(explicit_paddings, ","), "]");
-  }
   return absl::OkStatus();
 }
 
@@ -114,20 +120,10 @@ absl::StatusOr<PartialTensorShape> PooledShape(const PoolAttrs& attrs,
                                    ", but has shape ", input.DebugString());
   }
   DimVector dims(input.dim_sizes().begin(), input.dim_sizes().end());
-  for (int s = 0; s < attrs.spatial_dims(); ++s) {
-    const int d = attrs.first_spatial_dim() + s;
-    if (dims[d] < 0) continue;
+  for (int d = 1; d < attrs.rank; ++d) {
+    if (dims[d] < 0 || (d == attrs.channel_dim() && !attrs.pools_channels())) continue;
     GRADFLOW_ASSIGN_OR_RETURN(const WindowCount extent, WindowExtent(attrs, d, dims[d]));
     dims[d] = extent.count;
-  }
-  const int channel = attrs.channel_dim();
-  if (attrs.pools_channels() && dims[channel] >= 0) {
-    if (dims[channel] % attrs.size[channel] != 0) {
-      return errors::Unimplemented("windows of ", attrs.size[channel],
-                                   " channels do not divide the ", dims[channel],
-                                   " channels of the input");
-    }
-    dims[channel] /= attrs.size[channel];
   }
   if (attrs.input_rank() != attrs.rank && dims[4] >= 0 && dims[4] != 4) {
     return errors::InvalidArgument("the last dimension of the input must be 4 for NCHW_VECT_C, ",
@@ -147,6 +143,10 @@ absl::StatusOr<PoolGeometry> MakePoolGeometry(const PoolAttrs& attrs, const Tens
   GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape pooled, PooledShape(attrs, input));
   GRADFLOW_ASSIGN_OR_RETURN(*output, TensorShape::Make(pooled.dim_sizes()));
   const int channel = attrs.channel_dim();
+  if (input.dim_size(channel) % attrs.size[channel] != 0) {
+    return errors::Unimplemented("windows of ", attrs.size[channel], " channels do not divide the ",
+                                 input.dim_size(channel), " channels of the input");
+  }
   PoolGeometry g;
   // The product of the other dimensions may overflow.
   if (input.num_elements() == 0 && output->num_elements() == 0) return g;
@@ -232,7 +232,7 @@ absl::Status ReadPoolSizes(const KernelContext& ctx, int i, PoolAttrs* attrs) {
   GRADFLOW_ASSIGN_OR_RETURN(const DimVector stride, ctx.Ints(i + 1, "strides"));
   attrs->size.assign(size.begin(), size.end());
   attrs->stride.assign(stride.begin(), stride.end());
-  return attrs->Check();
+  return attrs->CheckSupported();
 }
 
 absl::StatusOr<bool> ReadPoolSizes(const ShapeContext& c, int i, PoolAttrs* attrs) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -42,12 +43,16 @@ struct PoolAttrs {
     if (sizes_are_inputs) return absl::OkStatus();
     GRADFLOW_RETURN_IF_ERROR(source.GetAttr("ksize", &size));
     GRADFLOW_RETURN_IF_ERROR(source.GetAttr("strides", &stride));
-    return Check();
+    // As in TensorFlow, a graph may have windows that no kernel supports.
+    const bool is_kernel = std::is_same_v<Source, KernelConstruction>;
+    return is_kernel ? CheckSupported() : Check();
   }
   // Returns INVALID_ARGUMENT if there are not `rank` sizes and strides, each in [1, 2^31), or if
-  // explicit_paddings is invalid. Returns UNIMPLEMENTED if windows span several images, if they
-  // span both channels and positions, or if windows of channels overlap or leave gaps.
+  // explicit_paddings is invalid.
   absl::Status Check() const;
+  // Same, and returns UNIMPLEMENTED if windows span several images, if they span both channels and
+  // positions, or if windows of channels overlap or leave gaps.
+  absl::Status CheckSupported() const;
 
   // The dimension of the channels, and the first spatial dimension. Spatial dimensions are
   // adjacent.

@@ -129,6 +129,16 @@ class CKernelTest : public ::testing::Test {
     return status.message();
   }
 
+  // Runs an op of one input on 5, and expects 5.
+  void ExpectCopies(const char* op) {
+    TF_Operation* const x = Placeholder(graph_.get(), "x");
+    TF_Operation* const y = Unary(graph_.get(), op, "y", x);
+    const Status status;
+    const TensorPtr result = Run(y, x, Floats({}, {5}), status);
+    ASSERT_EQ(status.code(), TF_OK) << status.message();
+    EXPECT_EQ(FloatsOf(result.get()), std::vector<float>{5});
+  }
+
   const GraphPtr graph_ = NewGraph();
 };
 
@@ -187,14 +197,7 @@ TEST_F(CKernelTest, UnsetOutputsAreErrors) {
   EXPECT_EQ(status.message(), "node 'y' (CTestTyped): the kernel did not set output 0");
 }
 
-TEST_F(CKernelTest, AsynchronousKernelsRun) {
-  TF_Operation* const x = Placeholder(graph_.get(), "x");
-  TF_Operation* const y = Unary(graph_.get(), "CTestTyped", "y", x);
-  const Status status;
-  const TensorPtr result = Run(y, x, Floats({}, {5}), status);
-  ASSERT_EQ(status.code(), TF_OK) << status.message();
-  EXPECT_EQ(FloatsOf(result.get()), std::vector<float>{5});
-}
+TEST_F(CKernelTest, AsynchronousKernelsRun) { ExpectCopies("CTestTyped"); }
 
 TEST_F(CKernelTest, WrongDefinitionsAreErrors) {
   const Status status;
@@ -221,11 +224,7 @@ TEST_F(CKernelTest, BuildersMayBeDeletedAfterTheirRegistration) {
   EXPECT_EQ(status.code(), TF_FAILED_PRECONDITION);
   EXPECT_EQ(status.message(), "the kernel builder of op CTestDeleted is registered already");
   TF_DeleteKernelBuilder(builder);
-  TF_Operation* const x = Placeholder(graph_.get(), "x");
-  TF_Operation* const y = Unary(graph_.get(), "CTestDeleted", "y", x);
-  const TensorPtr result = Run(y, x, Floats({}, {5}), status);
-  ASSERT_EQ(status.code(), TF_OK) << status.message();
-  EXPECT_EQ(FloatsOf(result.get()), std::vector<float>{5});
+  ExpectCopies("CTestDeleted");
 }
 
 TEST_F(CKernelTest, WrongBuildersAreErrorsAndMayBeDeleted) {

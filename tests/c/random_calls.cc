@@ -821,12 +821,12 @@ class RandomCalls {
 
   // ---- Threads ----
 
-  // Runs the session and the context from several threads, while they add operations to the graph
-  // and functions to the context.
+  // Runs the session and the context from several threads, while they add operations and edges to
+  // the graph and functions to the context.
   void RunThreads() {
     if (!choices_.OneIn(4)) return;
     const GraphState& state = AnyGraph();
-    if (state.session == nullptr) return;
+    if (state.session == nullptr || state.opers.empty()) return;
     const std::vector<TF_Output> outputs = OutputsOf(state);
     TF_Function* const function = functions_.Any(&choices_);
     const int first_name = next_name_;
@@ -845,7 +845,8 @@ class RandomCalls {
     const TensorPtr value = Floats({2}, {1, 2});
     for (int step = 0; step < 30 && !choices.empty(); ++step) {
       const TF_Output output = outputs[choices.Below(outputs.size())];
-      switch (choices.Below(6)) {
+      TF_Operation* const oper = state.opers[choices.Below(state.opers.size())];
+      switch (choices.Below(8)) {
         case 0: {
           TF_Tensor* const values[] = {value.get()};
           TF_Tensor* result = nullptr;
@@ -881,6 +882,20 @@ class RandomCalls {
         case 4:
           TFE_ContextRemoveFunction(context_, "f0", status);
           break;
+        case 5:
+          TF_UpdateEdge(state.graph, output, {oper, 0}, status);
+          break;
+        case 6: {
+          TF_Output inputs[kArray];
+          TF_DataType dtype;
+          TF_OperationAllInputs(oper, inputs, kArray);
+          TF_OperationInput({oper, 0});
+          TF_OperationInputType({oper, 0});
+          TF_OperationNumControlInputs(oper);
+          TF_OperationOutputNumConsumers({oper, 0});
+          TF_OperationGetAttrType(oper, "T", &dtype, status);
+          break;
+        }
         default: {
           const BufferPtr buffer = NewBuffer();
           TF_GraphToGraphDef(state.graph, buffer.get(), status);

@@ -224,7 +224,8 @@ TEST_F(CSessionTest, PartialRunsComputeEachValueOnce) {
                  status);
   EXPECT_EQ(status.message(), "Must feed z:0 before sum can run");
   EXPECT_EQ(result, nullptr);
-  TF_SessionPRun(session.get(), handle, inputs, &value, 0, outputs, &result, 1, nullptr, 0, status);
+  // The call that failed has fed nothing.
+  TF_SessionPRun(session.get(), handle, inputs, &value, 1, outputs, &result, 1, nullptr, 0, status);
   ASSERT_EQ(status.code(), TF_OK) << status.message();
   EXPECT_EQ(FloatsOf(Own(result).get()), (std::vector<float>{0.5f, 2}));
   const TensorPtr ten = Floats({}, {10});
@@ -327,6 +328,36 @@ TEST_F(CSessionTest, ThreadsRunWhileOthersAddOperations) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+TEST_F(CSessionTest, ThreadsReadOperationsWhileOthersChangeThem) {
+  TF_Operation* const read = Unary(graph_.get(), "Neg", "read", x_);
+  std::thread writer([&] {
+    const Status status;
+    for (int i = 0; i < 200; ++i) {
+      TF_UpdateEdge(graph_.get(), {i % 2 == 0 ? product_ : x_, 0}, {read, 0}, status);
+      ASSERT_EQ(status.code(), TF_OK) << status.message();
+      const std::string name = "reader" + std::to_string(i);
+      Unary(graph_.get(), "Neg", name.c_str(), read);
+    }
+  });
+  const Status status;
+  const BufferPtr node_def = NewBuffer();
+  for (int i = 0; i < 200; ++i) {
+    TF_Output input;
+    TF_OperationAllInputs(read, &input, 1);
+    ASSERT_TRUE(input.oper == x_ || input.oper == product_);
+    input = TF_OperationInput({read, 0});
+    ASSERT_TRUE(input.oper == x_ || input.oper == product_);
+    ASSERT_EQ(TF_OperationInputType({read, 0}), TF_FLOAT);
+    ASSERT_EQ(TF_OperationInputListLength(read, "x", status), 1);
+    TF_DataType dtype;
+    TF_OperationGetAttrType(read, "T", &dtype, status);
+    ASSERT_EQ(dtype, TF_FLOAT);
+    TF_OperationToNodeDef(read, node_def.get(), status);
+    ASSERT_EQ(status.code(), TF_OK) << status.message();
+  }
+  writer.join();
 }
 
 TEST(CSessionOptionsTest, WrongOptionsAreErrors) {

@@ -12,7 +12,8 @@ built there:
   cppflow  the examples of cppflow's sources (--cppflow). Needs a C++ compiler, named by CXX or c++.
 
 A suite is skipped, with a message, only if one of its tools or sources is missing. Prints the number of passed tests of
-each suite and the names of the others. The exit status is 1 if a suite cannot be built.
+each suite and the names of the others. The exit status is 1 if a suite cannot be built, or if a program ends before all
+of its tests have run.
 """
 
 import argparse
@@ -49,7 +50,7 @@ class Skipped(Exception):
 
 
 class Failed(Exception):
-    """A suite cannot be built."""
+    """A suite cannot be built, or a test program has crashed."""
 
 
 def need(tools):
@@ -102,10 +103,30 @@ def report(suite, passed, failed):
         print(f"  failed: {name}")
 
 
+def report_tests(suite, listed, results, output):
+    """`listed` are the names of all tests, and `results` maps the names of the tests that have ended to true or false."""
+    missing = [name for name in listed if name not in results]
+    if missing or not listed:
+        sys.stderr.write(output[-4000:])
+        raise Failed(f"the tests ended after {len(results)} of {len(listed)}; without a result: {', '.join(missing)}")
+    report(suite, sum(results.values()), [name for name, passed in results.items() if not passed])
+
+
 def report_programs(suite, installed, programs):
     """Runs programs, which pass if they return 0. `programs` are names, commands and folders."""
-    failed = [name for name, command, folder in programs if installed.run(command, folder, check=False)[0] != 0]
+    failed = []
+    crashed = []
+    for name, command, folder in programs:
+        status, output = installed.run(command, folder, check=False)
+        if status == 0:
+            continue
+        failed.append(f"{name}: {output.strip()[-300:]}")
+        # Cargo reports the signal that ended a program as text.
+        if status < 0 or "(signal: " in output:
+            crashed.append(name)
     report(suite, len(programs) - len(failed), failed)
+    if crashed:
+        raise Failed("crashed: " + ", ".join(crashed))
 
 
 def rust(installed, folder, args):
@@ -123,9 +144,14 @@ def rust(installed, folder, args):
         shutil.copytree(folder / "vendor" / "tensorflow", crate)
     cargo = ["cargo", "test", f"-j{args.jobs}", "--features", "eager", "--lib"]
     installed.run([*cargo, "--no-run"], crate)
-    _, output = installed.run([*cargo, "--no-fail-fast"], crate, check=False)
-    results = re.findall(r"^test (\S+) \.\.\. (ok|FAILED|ignored)$", output, re.M)
-    report("rust", sum(result == "ok" for _, result in results), [name for name, result in results if result == "FAILED"])
+    _, listed = installed.run([*cargo, "--", "--list"], crate)
+    # Output of other threads may stand between the name of a test and its result, except with one thread.
+    _, output = installed.run([*cargo, "--", "--test-threads=1"], crate, check=False)
+    results = dict(re.findall(r"^test (\S+) \.\.\. (?:.*\n)*?(ok|FAILED|ignored)$", output, re.M))
+    ended = {name: result == "ok" for name, result in results.items() if result != "ignored"}
+    ignored = [name for name, result in results.items() if result == "ignored"]
+    names = [name for name in re.findall(r"^(\S+): test$", listed, re.M) if name not in ignored]
+    report_tests("rust", names, ended, output)
     programs = []
     for name, features in RUST_EXAMPLES.items():
         command = ["cargo", "run", f"-j{args.jobs}", "--example", name]
@@ -174,12 +200,11 @@ def go(installed, folder, args):
         (module / "go.mod").write_text(f"module {GO_MODULE}\n\ngo 1.21\n")
         installed.run(["go", "mod", "tidy"], module)
     packages = ["./tensorflow/go", "./tensorflow/go/op"]
+    _, listed = installed.run(["go", "test", f"-p={args.jobs}", "-list", "^Test", *packages], module)
     _, output = installed.run(["go", "test", "-v", f"-p={args.jobs}", *packages], module, check=False)
-    results = re.findall(r"^--- (PASS|FAIL): (\S+)", output, re.M)
-    if not results:
-        sys.stderr.write(output[-4000:])
-        raise Failed("no test has run")
-    report("go", sum(result == "PASS" for result, _ in results), [name for result, name in results if result == "FAIL"])
+    results = re.findall(r"^--- (PASS|FAIL|SKIP): (\S+)", output, re.M)
+    ended = {name: result != "FAIL" for result, name in results}
+    report_tests("go", re.findall(r"^Test\w*$", listed, re.M), ended, output)
 
 
 def cppflow(installed, folder, args):
@@ -237,7 +262,7 @@ def main():
         except Skipped as why:
             print(f"{name}: skipped: {why}")
         except Failed as why:
-            print(f"{name}: not built: {why}")
+            print(f"{name}: error: {why}")
             status = 1
     return status
 

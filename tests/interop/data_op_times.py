@@ -8,21 +8,13 @@ programs run the same op in turn, five rounds each, on inputs that are already t
 in milliseconds, and gradflow's time divided by TensorFlow's.
 """
 
-import argparse
-import json
-import os
 import pathlib
 import subprocess
 import sys
 import tempfile
-import time
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
-
-import numpy as np  # noqa: E402
-
-ROUNDS = 5
+import numpy as np
+import timing
 
 
 def words(random, count, size):
@@ -121,64 +113,39 @@ def cases(tf):
         spectrogram=f["x"], sample_rate=tf.constant(44100))
 
 
-def milliseconds(run, repeat):
-    run()
-    times = []
-    for _ in range(repeat):
-        start = time.perf_counter()
-        run()
-        times.append(1e3 * (time.perf_counter() - start))
-    return float(np.median(times))
-
-
 def measure(tf, args, folder, name, feeds, build, threads):
     v1 = tf.compat.v1
-    command = [args.gradflow, "bench", str(folder / "graph.pb"), "--fetch", "y", "--threads", str(threads)]
-    command += ["--repeat", str(args.repeat), "--json"]
     with tf.Graph().as_default() as graph:
         placeholders = {}
         for key, array in feeds.items():
             dtype = tf.string if array.dtype.kind == "S" else array.dtype
             placeholders[key] = v1.placeholder(dtype, array.shape, name=key)
             np.save(folder / f"{key}.npy", array)
-            command += ["--feed", f"{key}={folder}/{key}.npy"]
         tf.identity(build(placeholders), name="y")
         (folder / "graph.pb").write_bytes(graph.as_graph_def().SerializeToString())
     tensors = {key: tf.constant(array) for key, array in feeds.items()}
-    ours, theirs = [], []
-    for _ in range(ROUNDS):
-        bench = subprocess.run(command, capture_output=True, text=True)
-        if bench.returncode != 0:
-            print(f"{name}: {bench.stderr.strip()}", flush=True)
-            return
-        ours.append(json.loads(bench.stdout)["median_ms"])
-        theirs.append(milliseconds(lambda: build(tensors), args.repeat))
-    ours, theirs = np.median(ours), np.median(theirs)
-    print(f"{name}, {threads} threads: gradflow {ours:.2f}, TensorFlow {theirs:.2f}, ratio {ours / theirs:.2f}", flush=True)
+    paths = {key: folder / f"{key}.npy" for key in feeds}
+    command = timing.bench_command(args, folder / "graph.pb", paths, threads)
+    timing.compare(f"{name}, {threads} threads", command, lambda: build(tensors), args.repeat)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("gradflow")
-    parser.add_argument("--threads", type=int, action="append")
-    parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("--only", default="")
-    args = parser.parse_args()
-    threads = args.threads or [1, 2]
-    if len(threads) > 1:
+    args = timing.parse_arguments(__doc__, repeat=5)
+    if len(args.threads) > 1:
         # TensorFlow's number of threads cannot change.
-        for number in threads:
+        for number in args.threads:
             command = [sys.executable, __file__, args.gradflow, "--threads", str(number)]
             subprocess.run([*command, "--repeat", str(args.repeat), "--only", args.only], check=True)
         return
     import tensorflow as tf
 
-    tf.config.threading.set_intra_op_parallelism_threads(threads[0])
-    tf.config.threading.set_inter_op_parallelism_threads(threads[0])
+    threads = args.threads[0]
+    tf.config.threading.set_intra_op_parallelism_threads(threads)
+    tf.config.threading.set_inter_op_parallelism_threads(threads)
     with tempfile.TemporaryDirectory() as folder:
         for name, feeds, build in cases(tf):
             if args.only in name:
-                measure(tf, args, pathlib.Path(folder), name, feeds, build, threads[0])
+                measure(tf, args, pathlib.Path(folder), name, feeds, build, threads)
 
 
 if __name__ == "__main__":

@@ -4,23 +4,15 @@
 usage: op_times.py GRADFLOW [--threads N]... [--repeat N] [--only SUBSTRING]
 
 Needs Python's tensorflow-cpu and numpy. GRADFLOW is the command line, such as build/release/tools/gradflow. Both programs
-run the same graph in turn, five rounds each. Prints the medians of their times in milliseconds, and the ratio.
+run the same graph in turn, five rounds each. Prints the medians of their times in milliseconds, and gradflow's time
+divided by the other's.
 """
 
-import argparse
-import json
-import os
 import pathlib
-import subprocess
 import tempfile
-import time
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
-
-import numpy as np  # noqa: E402
-
-ROUNDS = 5
+import numpy as np
+import timing
 
 
 def top_k_of_numpy(x):
@@ -61,16 +53,6 @@ def cases():
     yield "TopKV2 10 of 10^6", many, lambda t: tf.math.top_k(t, 10).values, top_k_of_numpy
 
 
-def milliseconds(run, repeat):
-    run()
-    times = []
-    for _ in range(repeat):
-        start = time.perf_counter()
-        run()
-        times.append(1e3 * (time.perf_counter() - start))
-    return float(np.median(times))
-
-
 def measure(args, folder, name, x, build, peer, threads):
     import tensorflow as tf
 
@@ -81,32 +63,23 @@ def measure(args, folder, name, x, build, peer, threads):
         path = folder / "graph.pb"
         path.write_bytes(graph.as_graph_def().SerializeToString())
         np.save(folder / "x.npy", x)
-        command = [args.gradflow, "bench", str(path), "--feed", f"x={folder}/x.npy", "--fetch", "y"]
-        command += ["--threads", str(threads), "--repeat", str(args.repeat), "--json"]
+        command = timing.bench_command(args, path, {"x": folder / "x.npy"}, threads)
+        title = f"{name}, {threads} threads"
+        if peer:
+            timing.compare(title, command, lambda: peer(x), args.repeat, "NumPy")
+            return
         with v1.Session(graph=graph, config=config) as session:
             run = session.make_callable("y:0", ["x:0"])
-            ours, theirs = [], []
-            for _ in range(ROUNDS):
-                bench = subprocess.run(command, capture_output=True, text=True, check=True)
-                ours.append(json.loads(bench.stdout)["median_ms"])
-                theirs.append(milliseconds((lambda: peer(x)) if peer else (lambda: run(x)), args.repeat))
-    ratio = np.median(theirs) / np.median(ours)
-    who = "NumPy" if peer else "TensorFlow"
-    print(f"{name}, {threads} threads: gradflow {np.median(ours):.3f}, {who} {np.median(theirs):.3f}, {ratio:.2f} times", flush=True)
+            timing.compare(title, command, lambda: run(x), args.repeat)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("gradflow")
-    parser.add_argument("--threads", type=int, action="append")
-    parser.add_argument("--repeat", type=int, default=11)
-    parser.add_argument("--only", default="")
-    args = parser.parse_args()
+    args = timing.parse_arguments(__doc__, repeat=11)
     with tempfile.TemporaryDirectory() as folder:
         for name, x, build, peer in cases():
             if args.only not in name:
                 continue
-            for threads in args.threads or [1, 2]:
+            for threads in args.threads:
                 measure(args, pathlib.Path(folder), name, x, build, peer, threads)
 
 

@@ -416,6 +416,15 @@ TEST(MaxPool, PoolsAcrossChannels) {
                        ::testing::HasSubstr("windows of 4 channels do not divide the 6 channels")));
 }
 
+// As in TensorFlow, kernels refuse these windows.
+TEST(MaxPool, GraphsMayHaveWindowsThatNoKernelSupports) {
+  const Scope root = Scope::NewRootScope();
+  const auto x = ops::Placeholder(root, DT_FLOAT, ops::Placeholder::Shape({5, 5, 5, 5}));
+  const auto pooled = ops::MaxPool(root, x, {2, 2, 3, 4}, {1, 1, 1, 1}, "VALID");
+  ASSERT_THAT(root.status(), IsOk());
+  EXPECT_EQ(pooled.output.node()->output_shape(0).DebugString(), "[5,4,3,2]");
+}
+
 TEST(MaxPool, HandlesInfinitiesAndNan) {
   // Tests pixels with one channel and with many.
   const auto pool = [](const std::vector<float>& values) {

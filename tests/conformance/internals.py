@@ -1,0 +1,71 @@
+"""Leaves out the parts of a test that use internals of TensorFlow."""
+
+import re
+
+# Headers of internals, headers of clusters, which gradflow does not have, and headers under other names.
+HEADERS = {
+    "tensorflow/c/c_api_internal.h": "",
+    "tensorflow/c/eager/c_api_internal.h": "",
+    "tensorflow/c/eager/tfe_op_internal.h": "",
+    "tensorflow/c/eager/tfe_tensorhandle_internal.h": "",
+    "tensorflow/c/tf_buffer_internal.h": "",
+    "tensorflow/core/common_runtime/eager/eager_operation.h": "",
+    "tensorflow/core/common_runtime/eager/tensor_handle.h": "",
+    "tensorflow/core/distributed_runtime/rpc/grpc_server_lib.h": "",
+    "tensorflow/core/protobuf/tensorflow_server.pb.h": "namespace tensorflow { class ServerDef; }",
+    "tsl/platform/ctstring.h": '#include <string.h>\n#include "tensorflow/c/tf_tstring.h"',
+    "tsl/platform/ctstring_internal.h": "",
+    "include/dlpack/dlpack.h": "#include <dlpack/dlpack.h>",
+}
+TEST = re.compile(r"(?:TYPED_)?TEST(?:_[FP])?\((\w+), *(\w+)\)")
+
+
+def write_headers(folder):
+    """Writes the headers, which have no declarations of internals."""
+    for name, text in HEADERS.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("#pragma once\n" + text + "\n")
+
+
+def block_of(lines, index):
+    """Returns the first and last line of the definition around a line of clang-format's style."""
+    first = index
+    while first > 0 and (not lines[first].strip() or lines[first][0] in " }\n"):
+        first -= 1
+    # The head of a definition may have several lines, which begin with words.
+    while first > 0 and lines[first - 1].strip() and lines[first - 1][0] not in " }/#" and not lines[first - 1].endswith(";"):
+        first -= 1
+    last = index
+    while last + 1 < len(lines) and not lines[last].startswith("}") and not (last == first and lines[last].endswith(";")):
+        last += 1
+    return first, last
+
+
+def leave_out(compile_source, path):
+    """Empties the definitions that do not compile. Returns the tests among them as {name: error}, and the last output.
+
+    `compile_source` compiles the file and returns the output of the compiler, which is empty on success.
+    """
+    tests = {}
+    output = compile_source()
+    while output:
+        lines = path.read_text().split("\n")
+        errors = {}
+        for line, error in re.findall(re.escape(str(path)) + r":(\d+):\d+: (?:error: (.*)|  required from here)", output):
+            errors.setdefault(int(line) - 1, error or "a template fails")
+        changed = False
+        for index, error in errors.items():
+            first, last = block_of(lines, index)
+            if not any(lines[first : last + 1]):
+                continue
+            changed = True
+            test = TEST.match(lines[first])
+            if test:
+                tests["%s.%s" % test.groups()] = error
+            lines[first : last + 1] = [""] * (last + 1 - first)
+        if not changed:
+            break
+        path.write_text("\n".join(lines))
+        output = compile_source()
+    return tests, output
