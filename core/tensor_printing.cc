@@ -19,14 +19,24 @@ void AppendFloat(std::string* out, T value) {
   out->append(text, end);
 }
 
+// Returns the beginning of a string, which may have any length. With `keeps_utf8`, only control
+// characters and quotes are escaped.
+std::string StringSummary(absl::string_view text, bool keeps_utf8) {
+  constexpr size_t kMaxCharacters = 200;
+  if (text.size() <= kMaxCharacters) {
+    return keeps_utf8 ? absl::Utf8SafeCEscape(text) : absl::CEscape(text);
+  }
+  if (!keeps_utf8) return absl::StrCat(absl::CEscape(text.substr(0, kMaxCharacters)), "...");
+  // Characters of UTF-8 are not cut.
+  size_t end = kMaxCharacters;
+  while (end > kMaxCharacters - 3 && (static_cast<uint8_t>(text[end]) & 0xc0) == 0x80) --end;
+  return absl::StrCat(absl::Utf8SafeCEscape(text.substr(0, end)), "...");
+}
+
 template <typename T>
 void AppendElement(std::string* out, const T& value) {
   if constexpr (std::is_same_v<T, tstring>) {
-    // A string may have any length.
-    constexpr size_t kMaxCharacters = 200;
-    const absl::string_view text = value;
-    absl::StrAppend(out, absl::CEscape(text.substr(0, kMaxCharacters)),
-                    text.size() > kMaxCharacters ? "..." : "");
+    absl::StrAppend(out, StringSummary(value, /*keeps_utf8=*/false));
   } else if constexpr (std::is_same_v<T, ResourceHandle>) {
     constexpr size_t kMaxCharacters = 200;
     absl::StrAppend(out, absl::CEscape(value.DebugString().substr(0, kMaxCharacters)));
@@ -115,10 +125,11 @@ class NumpySummary {
  private:
   void PrintDim(size_t d, int64_t begin, int64_t count) {
     if (d == dims_.size()) {
-      const char* const quote = std::is_same_v<T, tstring> ? "\"" : "";
-      out_ += quote;
-      AppendElement(&out_, values_[begin]);
-      out_ += quote;
+      if constexpr (std::is_same_v<T, tstring>) {
+        absl::StrAppend(&out_, "\"", StringSummary(values_[begin], /*keeps_utf8=*/true), "\"");
+      } else {
+        AppendElement(&out_, values_[begin]);
+      }
       return;
     }
     out_.push_back('[');

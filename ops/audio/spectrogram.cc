@@ -145,25 +145,38 @@ struct MelFilters {
   Tensor weight_of;
 };
 
+struct MfccAttributes {
+  template <typename Attributes>
+  absl::Status Init(const Attributes& attributes) {
+    GRADFLOW_RETURN_IF_ERROR(attributes.GetAttr("upper_frequency_limit", &upper));
+    GRADFLOW_RETURN_IF_ERROR(attributes.GetAttr("lower_frequency_limit", &lower));
+    GRADFLOW_RETURN_IF_ERROR(attributes.GetAttr("filterbank_channel_count", &channels));
+    GRADFLOW_RETURN_IF_ERROR(attributes.GetAttr("dct_coefficient_count", &coefficients));
+    if (!(lower >= 0 && upper > lower)) {
+      return errors::InvalidArgument(
+          "expected 0 <= lower_frequency_limit < upper_frequency_limit, but they are ", lower,
+          " and ", upper);
+    }
+    if (coefficients < 1 || coefficients > channels ||
+        channels >= std::numeric_limits<int32_t>::max()) {
+      return errors::InvalidArgument(
+          "expected 1 <= dct_coefficient_count <= filterbank_channel_count, but they are ",
+          coefficients, " and ", channels);
+    }
+    return absl::OkStatus();
+  }
+
+  // Of the frequencies, in Hz.
+  float upper = 4000;
+  float lower = 20;
+  int64_t channels = 40;
+  int64_t coefficients = 13;
+};
+
 class MfccKernel final : public OpKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) {
-    GRADFLOW_RETURN_IF_ERROR(construction.GetAttr("upper_frequency_limit", &upper_));
-    GRADFLOW_RETURN_IF_ERROR(construction.GetAttr("lower_frequency_limit", &lower_));
-    GRADFLOW_RETURN_IF_ERROR(construction.GetAttr("filterbank_channel_count", &channels_));
-    GRADFLOW_RETURN_IF_ERROR(construction.GetAttr("dct_coefficient_count", &coefficients_));
-    if (!(lower_ >= 0 && upper_ > lower_)) {
-      return errors::InvalidArgument(
-          "expected 0 <= lower_frequency_limit < upper_frequency_limit, but they are ", lower_,
-          " and ", upper_);
-    }
-    if (coefficients_ < 1 || coefficients_ > channels_ ||
-        channels_ >= std::numeric_limits<int32_t>::max()) {
-      return errors::InvalidArgument(
-          "expected 1 <= dct_coefficient_count <= filterbank_channel_count, but they are ",
-          coefficients_, " and ", channels_);
-    }
-    return absl::OkStatus();
+    return attributes_.Init(construction);
   }
 
   absl::Status Compute(KernelContext& ctx) const override {
@@ -181,49 +194,53 @@ class MfccKernel final : public OpKernel {
                                      bins);
     }
     Tensor* output = nullptr;
-    GRADFLOW_RETURN_IF_ERROR(
-        ctx.AllocateOutput(0, {input.dim_size(0), input.dim_size(1), coefficients_}, &output));
+    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(
+        0, {input.dim_size(0), input.dim_size(1), attributes_.coefficients}, &output));
     MelFilters filters;
     GRADFLOW_RETURN_IF_ERROR(MakeFilters(ctx, rate, bins, &filters));
     // [coefficients, channels]
     Tensor cosines;
-    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_DOUBLE, {coefficients_, channels_}, &cosines));
+    GRADFLOW_RETURN_IF_ERROR(
+        ctx.AllocateTemp(DT_DOUBLE, {attributes_.coefficients, attributes_.channels}, &cosines));
     const auto cosine = cosines.span<double>();
-    const double norm = std::sqrt(2.0 / static_cast<double>(channels_));
-    ParallelFor(
-        ctx, coefficients_, BlockSizeForCost(30 * static_cast<double>(channels_)),
-        [&](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) {
-            const double angle = static_cast<double>(i) * kPi / static_cast<double>(channels_);
-            for (int64_t j = 0; j < channels_; ++j) {
-              cosine[i * channels_ + j] = norm * std::cos(angle * (static_cast<double>(j) + 0.5));
-            }
-          }
-        });
+    const double norm = std::sqrt(2.0 / static_cast<double>(attributes_.channels));
+    ParallelFor(ctx, attributes_.coefficients,
+                BlockSizeForCost(30 * static_cast<double>(attributes_.channels)),
+                [&](int64_t begin, int64_t end) {
+                  for (int64_t i = begin; i < end; ++i) {
+                    const double angle =
+                        static_cast<double>(i) * kPi / static_cast<double>(attributes_.channels);
+                    for (int64_t j = 0; j < attributes_.channels; ++j) {
+                      cosine[i * attributes_.channels + j] =
+                          norm * std::cos(angle * (static_cast<double>(j) + 0.5));
+                    }
+                  }
+                });
     if (ctx.ShouldStop()) return StoppedError();
     const auto in = input.span<float>();
     const auto out = output->span<float>();
-    const double cost = 5.0 * static_cast<double>(bins) +
-                        static_cast<double>(channels_) * (20 + static_cast<double>(coefficients_));
+    const double cost =
+        5.0 * static_cast<double>(bins) + static_cast<double>(attributes_.channels) *
+                                              (20 + static_cast<double>(attributes_.coefficients));
     FirstError error;
     ParallelFor(ctx, input.dim_size(0) * input.dim_size(1), BlockSizeForCost(cost),
                 [&](int64_t begin, int64_t end) {
                   absl::StatusOr<Tensor> scratch =
-                      Tensor::Allocate(ctx.allocator(), DT_DOUBLE, {channels_});
+                      Tensor::Allocate(ctx.allocator(), DT_DOUBLE, {attributes_.channels});
                   if (!scratch.ok()) return error.Found(begin, scratch.status());
                   const auto mels = scratch->span<double>();
                   for (int64_t f = begin; f < end && !ctx.ShouldStop(); ++f) {
-                    float* const to = &out[f * coefficients_];
+                    float* const to = &out[f * attributes_.coefficients];
                     // TensorFlow's result if the upper limit is above all frequencies.
                     if (filters.last >= bins) {
-                      std::fill(to, to + coefficients_, 0.0f);
+                      std::fill(to, to + attributes_.coefficients, 0.0f);
                       continue;
                     }
                     LogMels(filters, &in[f * bins], mels);
-                    for (int64_t i = 0; i < coefficients_; ++i) {
+                    for (int64_t i = 0; i < attributes_.coefficients; ++i) {
                       double sum = 0;
-                      for (int64_t j = 0; j < channels_; ++j) {
-                        sum += cosine[i * channels_ + j] * mels[j];
+                      for (int64_t j = 0; j < attributes_.channels; ++j) {
+                        sum += cosine[i * attributes_.channels + j] * mels[j];
                       }
                       to[i] = static_cast<float>(sum);
                     }
@@ -237,15 +254,17 @@ class MfccKernel final : public OpKernel {
                            MelFilters* filters) const {
     // The centers of the channels, and the end of the last channel.
     Tensor center_tensor;
-    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_DOUBLE, {channels_ + 1}, &center_tensor));
+    GRADFLOW_RETURN_IF_ERROR(
+        ctx.AllocateTemp(DT_DOUBLE, {attributes_.channels + 1}, &center_tensor));
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_INT32, {bins}, &filters->channel_of));
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_DOUBLE, {bins}, &filters->weight_of));
     const auto centers = center_tensor.span<double>();
     const auto channel_of = filters->channel_of.span<int32_t>();
     const auto weight_of = filters->weight_of.span<double>();
-    const double low = Mel(double{lower_});
-    const double spacing = (Mel(double{upper_}) - low) / static_cast<double>(channels_ + 1);
-    for (int64_t c = 0; c <= channels_; ++c) {
+    const double low = Mel(double{attributes_.lower});
+    const double spacing =
+        (Mel(double{attributes_.upper}) - low) / static_cast<double>(attributes_.channels + 1);
+    for (int64_t c = 0; c <= attributes_.channels; ++c) {
       centers[c] = low + spacing * static_cast<double>(c + 1);
     }
     // The first frequency, a constant, never counts.
@@ -253,13 +272,13 @@ class MfccKernel final : public OpKernel {
     const auto index = [bins](double bin) {
       return static_cast<int64_t>(std::min(bin, static_cast<double>(bins)));
     };
-    filters->channels = channels_;
-    filters->first = index(1.5 + double{lower_} / hertz_per_bin);
-    filters->last = index(double{upper_} / hertz_per_bin);
+    filters->channels = attributes_.channels;
+    filters->first = index(1.5 + double{attributes_.lower} / hertz_per_bin);
+    filters->last = index(double{attributes_.upper} / hertz_per_bin);
     int64_t channel = 0;
     for (int64_t i = filters->first; i <= std::min(filters->last, bins - 1); ++i) {
       const double mel = Mel(static_cast<double>(i) * hertz_per_bin);
-      while (channel < channels_ && centers[channel] < mel) ++channel;
+      while (channel < attributes_.channels && centers[channel] < mel) ++channel;
       channel_of[i] = static_cast<int32_t>(channel - 1);
       const double begin = channel == 0 ? low : centers[channel - 1];
       weight_of[i] = (centers[channel] - mel) / (centers[channel] - begin);
@@ -282,22 +301,15 @@ class MfccKernel final : public OpKernel {
     for (double& mel : mels) mel = std::log(mel < kFloor ? kFloor : mel);
   }
 
-  float upper_ = 4000;
-  float lower_ = 20;
-  int64_t channels_ = 40;
-  int64_t coefficients_ = 13;
+  MfccAttributes attributes_;
 };
 
 absl::Status MfccShape(ShapeContext& c) {
   GRADFLOW_RETURN_IF_ERROR(c.CheckRank(0, 3));
   GRADFLOW_RETURN_IF_ERROR(c.CheckRank(1, 0));
-  int64_t coefficients = 0;
-  GRADFLOW_RETURN_IF_ERROR(c.GetAttr("dct_coefficient_count", &coefficients));
-  if (coefficients < 0) {
-    return errors::InvalidArgument("dct_coefficient_count must not be negative, but is ",
-                                   coefficients);
-  }
-  c.set_output(0, PartialTensorShape({c.Dim(0, 0), c.Dim(0, 1), coefficients}));
+  MfccAttributes attributes;
+  GRADFLOW_RETURN_IF_ERROR(attributes.Init(c));
+  c.set_output(0, PartialTensorShape({c.Dim(0, 0), c.Dim(0, 1), attributes.coefficients}));
   return absl::OkStatus();
 }
 

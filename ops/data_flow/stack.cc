@@ -12,17 +12,17 @@
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/resource_handle.h"
-#include "gradflow/core/resource_manager.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/variable.h"
+#include "gradflow/ops/common/tensor_holder.h"
 #include "gradflow/proto/node_def.pb.h"
 
 namespace gradflow::stack {
 namespace {
 
 // A stack of tensors. Lives as long as a tensor holds its handle. Thread-safe.
-class TensorStack final : public ResourceBase {
+class TensorStack final : public TensorHolder {
  public:
   // `max_size` is the largest number of tensors; negative for any number. Charges its memory to
   // `allocator`.
@@ -37,6 +37,7 @@ class TensorStack final : public ResourceBase {
   }
 
   absl::Status Push(const Tensor& tensor) {
+    GRADFLOW_RETURN_IF_ERROR(CheckHandles(tensor));
     MutexLock lock(&mutex_);
     GRADFLOW_RETURN_IF_ERROR(CheckOpen());
     if (max_size_ >= 0 && static_cast<int64_t>(tensors_.size()) >= max_size_) {

@@ -111,6 +111,8 @@ absl::StatusOr<PartialTensorShape> TensorArray::MergeElementShape(const PartialT
 }
 
 absl::Status TensorArray::Write(KernelContext& ctx, int64_t index, const Tensor& value) {
+  // Calls DebugString(), which locks the mutex.
+  GRADFLOW_RETURN_IF_ERROR(CheckHandles(value));
   MutexLock lock(&mutex_);
   GRADFLOW_RETURN_IF_ERROR(CheckOpen());
   const auto size = static_cast<int64_t>(elements_.size());

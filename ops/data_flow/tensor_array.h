@@ -15,15 +15,15 @@
 #include "gradflow/core/memory_reservation.h"
 #include "gradflow/core/mutex.h"
 #include "gradflow/core/op_kernel.h"
-#include "gradflow/core/resource_manager.h"
 #include "gradflow/core/tensor.h"
 #include "gradflow/core/tensor_shape.h"
 #include "gradflow/core/types.h"
+#include "gradflow/ops/common/tensor_holder.h"
 
 namespace gradflow {
 
 // Lives as long as a tensor holds its handle. Thread-safe.
-class TensorArray final : public ResourceBase {
+class TensorArray final : public TensorHolder {
  public:
   struct Options {
     // For errors.

@@ -56,6 +56,20 @@ void CopyBlock(const Tensor& from, Tensor* to, int64_t at) {
   }
 }
 
+// Returns the memory of the shapes that a tensor does not hold inside.
+template <typename Element>
+int64_t ShapeBytesOf(const Element& element) {
+  constexpr int kInline = 4;
+  int64_t bytes = 0;
+  for (const Tensor& tensor : element.tuple) {
+    if (tensor.dims() > kInline) bytes += tensor.dims() * static_cast<int64_t>(sizeof(int64_t));
+  }
+  return bytes;
+}
+
+// The number of elements between two checks for a stop of the run.
+constexpr int64_t kElementsPerCheck = 1024;
+
 }  // namespace
 
 bool operator==(const TensorQueue::Spec& a, const TensorQueue::Spec& b) {
@@ -361,6 +375,7 @@ absl::Status TensorQueue::StackComponents(KernelContext& ctx, const std::vector<
     SetZero(ctx.run(), output);
   }
   for (size_t k = 0; k < elements.size(); ++k) {
+    if (k % kElementsPerCheck == kElementsPerCheck - 1 && ctx.ShouldStop()) return StoppedError();
     CopyBlock(elements[k].tuple[component], output, static_cast<int64_t>(k));
   }
   return absl::OkStatus();
@@ -410,6 +425,11 @@ bool TensorQueue::TryEnqueue(Attempt* attempt) {
     return true;
   }
   while (true) {
+    if (attempt->num_enqueued % kElementsPerCheck == kElementsPerCheck - 1 &&
+        attempt->ctx->ShouldStop()) {
+      attempt->status = StoppedError();
+      return true;
+    }
     Element element;
     if (attempt->is_batch) {
       element.tuple.reserve(attempt->tuple.size());
@@ -426,7 +446,7 @@ bool TensorQueue::TryEnqueue(Attempt* attempt) {
       return true;
     }
     if (!HasRoom(bytes)) return false;
-    attempt->status = ReserveElement();
+    attempt->status = Reserve(element);
     if (!attempt->status.ok()) return true;
     element.number = next_number_++;
     Add(std::move(element));
@@ -475,20 +495,26 @@ int64_t TensorQueue::NumFound() const {
   return consumers_.empty() ? 0 : std::min(NumAvailable(), consumers_.front()->count);
 }
 
-absl::Status TensorQueue::ReserveElement() {
+absl::Status TensorQueue::Reserve(const Element& element) {
   const auto size = static_cast<int64_t>(elements_.size());
-  if (size < num_reserved_) return absl::OkStatus();
-  const int64_t capacity = std::max<int64_t>(8, 2 * size);
+  const int64_t shape_bytes = shape_bytes_ + ShapeBytesOf(element);
+  if (size < num_reserved_ && shape_bytes <= shape_bytes_reserved_) return absl::OkStatus();
+  const int64_t capacity = size < num_reserved_ ? num_reserved_ : std::max<int64_t>(8, 2 * size);
+  const int64_t shape_capacity =
+      shape_bytes <= shape_bytes_reserved_ ? shape_bytes_reserved_ : 2 * shape_bytes;
   const auto element_bytes =
       static_cast<double>(sizeof(Element) + spec_.dtypes.size() * sizeof(Tensor));
-  GRADFLOW_RETURN_IF_ERROR(
-      reservation_.Set(static_cast<double>(capacity) * element_bytes, "a queue of tensors"));
+  GRADFLOW_RETURN_IF_ERROR(reservation_.Set(
+      static_cast<double>(capacity) * element_bytes + static_cast<double>(shape_capacity),
+      "a queue of tensors"));
   num_reserved_ = capacity;
+  shape_bytes_reserved_ = shape_capacity;
   return absl::OkStatus();
 }
 
 void TensorQueue::Add(Element element) {
   num_bytes_ += BytesOf(element);
+  shape_bytes_ += ShapeBytesOf(element);
   elements_.push_back(std::move(element));
   if (spec_.kind == Kind::kPriority) {
     std::push_heap(elements_.begin(), elements_.end(), ComesAfter<Element>);
@@ -499,6 +525,7 @@ void TensorQueue::AddBack(Element element) {
   const bool is_ordered = spec_.kind == Kind::kFifo || spec_.kind == Kind::kPadding;
   if (!is_ordered) return Add(std::move(element));
   num_bytes_ += BytesOf(element);
+  shape_bytes_ += ShapeBytesOf(element);
   // Elements of other consumers may have gone back before.
   const auto place = std::find_if(elements_.begin(), elements_.end(),
                                   [&](const Element& e) { return e.number > element.number; });
@@ -519,6 +546,7 @@ TensorQueue::Element TensorQueue::Take() {
     elements_.pop_front();
   }
   num_bytes_ -= BytesOf(element);
+  shape_bytes_ -= ShapeBytesOf(element);
   return element;
 }
 

@@ -173,8 +173,8 @@ class TensorQueue final : public ResourceBase, public std::enable_shared_from_th
   int64_t NumAvailable() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the number of elements that the first waiting dequeue has found.
   int64_t NumFound() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Charges the memory of one more element.
-  absl::Status ReserveElement() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Charges the memory of one more element, without the elements of its tensors.
+  absl::Status Reserve(const Element& element) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the bytes of an element; 0 if there is no memory limit.
   int64_t BytesOf(const Element& element) const;
   // Returns true if an element of this size fits.
@@ -191,8 +191,11 @@ class TensorQueue final : public ResourceBase, public std::enable_shared_from_th
   // A heap if the queue has priorities.
   std::deque<Element> elements_ ABSL_GUARDED_BY(mutex_);
   MemoryReservation reservation_ ABSL_GUARDED_BY(mutex_);
-  // The number of elements whose memory is charged.
+  // The number of elements, and the bytes of their shapes, whose memory is charged.
   int64_t num_reserved_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t shape_bytes_reserved_ ABSL_GUARDED_BY(mutex_) = 0;
+  // The bytes of the shapes of the elements outside of the tensors.
+  int64_t shape_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   // The bytes of the elements, if there is a memory limit.
   int64_t num_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t next_number_ ABSL_GUARDED_BY(mutex_) = 0;

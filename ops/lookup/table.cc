@@ -222,14 +222,7 @@ absl::Status LookupTable::CheckEntries(const Tensor& keys, const Tensor& values)
     return errors::InvalidArgument("values must have shape ", expected.DebugString(),
                                    ", but have shape ", values.shape().DebugString());
   }
-  if (spec_.value_dtype != DT_RESOURCE) return absl::OkStatus();
-  // The handle of an anonymous table keeps the table alive. A table that holds itself would never
-  // be freed.
-  for (const ResourceHandle& handle : values.span<ResourceHandle>()) {
-    if (std::dynamic_pointer_cast<LookupTable>(handle.resource()) == nullptr) continue;
-    return errors::InvalidArgument("values must not be handles of anonymous tables");
-  }
-  return absl::OkStatus();
+  return CheckHandles(values);
 }
 
 absl::Status LookupTable::CheckNotReserved(const Tensor& keys, int64_t count) const {
@@ -591,6 +584,9 @@ absl::Status LookupTable::Initialize(const Tensor& keys, const Tensor& values) {
   GRADFLOW_RETURN_IF_ERROR(CheckEntries(keys, values));
   if (kind() != Kind::kHash) {
     return errors::InvalidArgument("a mutable table cannot be initialized");
+  }
+  if (keys.NumElements() == 0) {
+    return errors::InvalidArgument("a hash table cannot be initialized without entries");
   }
   std::unique_lock lock(mutex_);
   if (initialized_) {

@@ -24,14 +24,14 @@
 #include "gradflow/core/allocator.h"
 #include "gradflow/core/memory_reservation.h"
 #include "gradflow/core/op_kernel.h"
-#include "gradflow/core/resource_manager.h"
 #include "gradflow/core/tensor.h"
 #include "gradflow/core/tensor_shape.h"
 #include "gradflow/core/types.h"
+#include "gradflow/ops/common/tensor_holder.h"
 
 namespace gradflow {
 
-class LookupTable final : public ResourceBase {
+class LookupTable final : public TensorHolder {
  public:
   enum class Kind {
     // Gets all of its entries once.

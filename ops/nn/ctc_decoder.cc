@@ -196,8 +196,8 @@ class BeamSearch {
     beam_.push_back(0);
   }
 
-  // Takes the logits of the next step.
-  absl::Status Step(const T* logits) {
+  // Takes the logits of the next step. Ends early if the run stops.
+  absl::Status Step(const KernelContext& ctx, const T* logits) {
     const T most = *std::max_element(logits, logits + classes_);
     T sum = 0;
     for (int64_t c = 0; c < classes_; ++c) sum += std::exp(logits[c] - most);
@@ -226,6 +226,7 @@ class BeamSearch {
     std::make_heap(beam_.begin(), beam_.end(), order);
     for (const int64_t i : branches) {
       if (!IsCandidate(prefixes_[i].before.total)) continue;
+      if (ctx.ShouldStop()) return absl::OkStatus();
       for (int32_t c = 0; c < blank; ++c) {
         const Prefix& p = prefixes_[i];
         const T total = logits[c] - offset + (c == p.label ? p.before.blank : p.before.total);
@@ -259,7 +260,7 @@ class BeamSearch {
 
   // Stores the `paths` most probable prefixes.
   absl::Status Best(int paths, bool merges_repeated, Labels* labels, T* probabilities) {
-    if (paths > width_ || paths > static_cast<int64_t>(beam_.size())) {
+    if (paths > static_cast<int64_t>(beam_.size())) {
       return errors::InvalidArgument("top_paths is ", paths, ", but the beam has ", beam_.size(),
                                      " results");
     }
@@ -334,7 +335,10 @@ class BeamSearchKernel final : public OpKernel {
   absl::Status Init(const KernelConstruction& construction) {
     GRADFLOW_RETURN_IF_ERROR(construction.GetAttr("beam_width", &width_));
     GRADFLOW_RETURN_IF_ERROR(construction.GetAttr("top_paths", &paths_));
-    return construction.GetAttr("merge_repeated", &merges_repeated_);
+    GRADFLOW_RETURN_IF_ERROR(construction.GetAttr("merge_repeated", &merges_repeated_));
+    if (paths_ <= width_) return absl::OkStatus();
+    return errors::InvalidArgument("top_paths must be at most beam_width, ", width_, ", but is ",
+                                   paths_);
   }
 
   absl::Status Compute(KernelContext& ctx) const override {
@@ -348,16 +352,17 @@ class BeamSearchKernel final : public OpKernel {
     const auto inputs = ctx.input(0).span<T>();
     const double cost = static_cast<double>(logits.steps) * static_cast<double>(logits.classes) *
                         static_cast<double>(std::min<int64_t>(width_, 1000)) * 5;
+    const auto paths = static_cast<int>(paths_);
     return DecodeAll<T>(
-        ctx, logits, static_cast<int>(paths_), cost,
-        [&](int64_t b, Labels* labels, T* probabilities) -> absl::Status {
+        ctx, logits, paths, cost, [&](int64_t b, Labels* labels, T* probabilities) -> absl::Status {
           BeamSearch<T> search(logits.classes, width_, ctx.allocator().get());
           for (int64_t t = 0; t < logits.lengths[b]; ++t) {
             if (ctx.ShouldStop()) return absl::OkStatus();
             GRADFLOW_RETURN_IF_ERROR(
-                search.Step(inputs.data() + (t * logits.batch + b) * logits.classes));
+                search.Step(ctx, inputs.data() + (t * logits.batch + b) * logits.classes));
           }
-          return search.Best(static_cast<int>(paths_), merges_repeated_, labels, probabilities);
+          if (ctx.ShouldStop()) return absl::OkStatus();
+          return search.Best(paths, merges_repeated_, labels, probabilities);
         });
   }
 

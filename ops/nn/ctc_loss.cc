@@ -40,7 +40,15 @@ T LogSum(T a, T b, T c) {
 
 // The labels of a sequence, with a blank at both ends and between two labels.
 struct Path {
+  // The bytes of a place in the vectors. A sequence of n labels has at most 2 * n + 1 places.
+  static constexpr double kBytesPerPlace = sizeof(int32_t) + 2;
+
   int64_t size() const { return static_cast<int64_t>(labels.size()); }
+  void Reserve(size_t count) {
+    labels.reserve(count);
+    stays.reserve(count);
+    skips.reserve(count);
+  }
 
   std::vector<int32_t> labels;
   // stays[u]: a path may stay at u for another step.
@@ -178,13 +186,13 @@ class LossKernel final : public OpKernel {
       return errors::InvalidArgument("sequence_length[", b, "] must be in [0, ", steps,
                                      "], but is ", lengths[b]);
     }
+    MemoryReservation memory(ctx.allocator().get());
+    GRADFLOW_RETURN_IF_ERROR(memory.Set(
+        2.0 * Path::kBytesPerPlace * static_cast<double>(ctx.input(kValues).NumElements()) +
+            (Path::kBytesPerPlace + sizeof(Path) + sizeof(int64_t)) * static_cast<double>(batch),
+        "the labels"));
     std::vector<int64_t> begins;
     GRADFLOW_RETURN_IF_ERROR(FindLabels(ctx, batch, &begins));
-    MemoryReservation memory(ctx.allocator().get());
-    GRADFLOW_RETURN_IF_ERROR(
-        memory.Set(16.0 * static_cast<double>(ctx.input(kValues).NumElements() + batch) +
-                       static_cast<double>(sizeof(Path)) * static_cast<double>(batch),
-                   "the labels"));
     std::vector<Path> paths(batch);
     int64_t longest = 0;
     for (int64_t b = 0; b < batch; ++b) {
@@ -211,7 +219,7 @@ class LossKernel final : public OpKernel {
         const Path& path = paths[b];
         if (path.size() == 0) continue;
         absl::StatusOr<TensorShape> shape =
-            TensorShape::Make({2 * lengths[b] * path.size() + 2 * path.size()});
+            TensorShape::Make({2, int64_t{lengths[b]} + 1, path.size()});
         absl::StatusOr<Tensor> scratch =
             shape.ok() ? Tensor::Allocate(ctx.allocator(), inputs.dtype(), *shape)
                        : absl::StatusOr<Tensor>(shape.status());
@@ -254,6 +262,7 @@ class LossKernel final : public OpKernel {
     const auto labels =
         ctx.input(kValues).span<int32_t>().subspan(begins[b], begins[b + 1] - begins[b]);
     if (labels.empty()) return errors::InvalidArgument("sequence ", b, " has no labels");
+    path->Reserve(2 * labels.size() + 1);
     const auto blank = static_cast<int32_t>(blank_is_first_ ? 0 : classes - 1);
     path->labels.push_back(blank);
     bool is_finished = false;

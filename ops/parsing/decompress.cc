@@ -14,7 +14,6 @@
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/stop_token.h"
-#include "gradflow/ops/common/first_error.h"
 
 namespace gradflow::decompress {
 namespace {

@@ -12,6 +12,7 @@
 #include "gradflow/core/stop_token.h"
 #include "gradflow/ops/common/first_error.h"
 #include "gradflow/ops/common/indices.h"
+#include "gradflow/ops/common/row_splits.h"
 #include "gradflow/ops/parsing/example_reader.h"
 
 namespace gradflow {
@@ -329,6 +330,27 @@ absl::Status CheckDefault(absl::string_view name, const FeatureColumn& column, i
 absl::Status ParseFeatures(KernelContext& ctx, const Tensor& serialized, const Tensor* names,
                            std::vector<FeatureColumn> columns) {
   return Parser(&ctx, serialized, names, std::move(columns)).Run();
+}
+
+absl::Status BatchShape(const ShapeContext& c, bool is_single, bool allows_scalar,
+                        PartialTensorShape* batch) {
+  *batch = c.input(0);
+  if (is_single) {
+    *batch = TensorShape();
+    return c.CheckRank(0, 0);
+  }
+  if (!allows_scalar) {
+    if (batch->unknown_rank()) *batch = PartialTensorShape({-1});
+    return c.CheckRank(0, 1);
+  }
+  if (batch->unknown_rank() || batch->dims() <= 1) return absl::OkStatus();
+  return errors::InvalidArgument("serialized must be a scalar or a vector, but has shape ",
+                                 batch->DebugString());
+}
+
+absl::StatusOr<int64_t> NumSplits(const PartialTensorShape& batch) {
+  if (batch.unknown_rank()) return -1;
+  return batch.dims() == 0 ? 0 : NumRowSplits(batch.dim_size(0));
 }
 
 std::string ExamplePlace(int64_t i, bool is_batch, absl::Span<const tstring> names) {

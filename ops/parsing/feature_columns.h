@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "gradflow/core/op_kernel.h"
+#include "gradflow/core/shape_fns.h"
 #include "gradflow/core/tensor.h"
 #include "gradflow/core/tensor_shape.h"
 #include "gradflow/core/types.h"
@@ -46,6 +48,13 @@ absl::Status CheckDefault(absl::string_view name, const FeatureColumn& column, i
 // The messages are tf.Example; the context of a tf.SequenceExample has the same format.
 absl::Status ParseFeatures(KernelContext& ctx, const Tensor& serialized, const Tensor* names,
                            std::vector<FeatureColumn> columns);
+
+// For shape functions: stores the shape of `serialized`, input 0. It is a scalar if `is_single`.
+// Otherwise it is a vector or, if `allows_scalar`, a scalar.
+absl::Status BatchShape(const ShapeContext& c, bool is_single, bool allows_scalar,
+                        PartialTensorShape* batch);
+// Returns the number of splits of a ragged column; 0 for one message, -1 if it is not known.
+absl::StatusOr<int64_t> NumSplits(const PartialTensorShape& batch);
 
 // Returns "example 3 ('name')" for errors.
 std::string ExamplePlace(int64_t i, bool is_batch, absl::Span<const tstring> names);

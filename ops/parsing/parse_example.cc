@@ -162,17 +162,8 @@ class ParseKernel final : public OpKernel {
 absl::Status ParseShape(ShapeContext& c) {
   Attributes a;
   GRADFLOW_RETURN_IF_ERROR(a.Init(c.def()));
-  PartialTensorShape batch = c.input(0);
-  if (a.is_single) {
-    GRADFLOW_RETURN_IF_ERROR(c.CheckRank(0, 0));
-    batch = TensorShape();
-  } else if (!a.is_v2) {
-    GRADFLOW_RETURN_IF_ERROR(c.CheckRank(0, 1));
-    if (batch.unknown_rank()) batch = PartialTensorShape({-1});
-  } else if (!batch.unknown_rank() && batch.dims() > 1) {
-    return errors::InvalidArgument("serialized must be a scalar or a vector, but has shape ",
-                                   batch.DebugString());
-  }
+  PartialTensorShape batch;
+  GRADFLOW_RETURN_IF_ERROR(BatchShape(c, a.is_single, a.is_v2, &batch));
   const int64_t rank = batch.unknown_rank() ? -1 : batch.dims() + 1;
   for (int k = 0; k < a.sparse(); ++k) {
     c.set_output(k, PartialTensorShape({-1, rank}));
@@ -184,10 +175,7 @@ absl::Status ParseShape(ShapeContext& c) {
       c.set_output(3 * a.sparse() + k, batch.Concatenate(a.dense_shapes[k]));
     }
   }
-  const int64_t splits = batch.unknown_rank()    ? -1
-                         : batch.dims() == 0     ? 0
-                         : batch.dim_size(0) < 0 ? -1
-                                                 : batch.dim_size(0) + 1;
+  GRADFLOW_ASSIGN_OR_RETURN(const int64_t splits, NumSplits(batch));
   for (int k = 0; k < a.ragged(); ++k) {
     const int at = 3 * a.sparse() + a.dense() + k;
     c.set_output(at, PartialTensorShape({-1}));

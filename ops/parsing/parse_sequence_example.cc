@@ -569,25 +569,13 @@ class ParseKernel final : public OpKernel {
 absl::Status ParseShape(ShapeContext& c) {
   Attributes a;
   GRADFLOW_RETURN_IF_ERROR(a.Init(c.def()));
-  PartialTensorShape batch = c.input(0);
-  if (a.is_single) {
-    GRADFLOW_RETURN_IF_ERROR(c.CheckRank(0, 0));
-    batch = TensorShape();
-  } else if (!a.is_v2) {
-    GRADFLOW_RETURN_IF_ERROR(c.CheckRank(0, 1));
-    if (batch.unknown_rank()) batch = PartialTensorShape({-1});
-  } else if (!batch.unknown_rank() && batch.dims() > 1) {
-    return errors::InvalidArgument("serialized must be a scalar or a vector, but has shape ",
-                                   batch.DebugString());
-  }
+  PartialTensorShape batch;
+  GRADFLOW_RETURN_IF_ERROR(BatchShape(c, a.is_single, a.is_v2, &batch));
   int at = 0;
   const auto set_all = [&](int count, const PartialTensorShape& shape) {
     for (int k = 0; k < count; ++k) c.set_output(at++, shape);
   };
-  const int64_t splits = batch.unknown_rank()    ? -1
-                         : batch.dims() == 0     ? 0
-                         : batch.dim_size(0) < 0 ? -1
-                                                 : batch.dim_size(0) + 1;
+  GRADFLOW_ASSIGN_OR_RETURN(const int64_t splits, NumSplits(batch));
   for (const Group* group : {&a.context, &a.lists}) {
     const bool is_context = group == &a.context;
     const int64_t rank = batch.unknown_rank() ? -1 : batch.dims() + (is_context ? 1 : 2);
@@ -615,6 +603,17 @@ absl::Status ParseShape(ShapeContext& c) {
 constexpr char kTypes[] = ": list({float, int64, string}) >= 0 = []";
 constexpr char kSplitTypes[] = ": list({int32, int64}) >= 0 = []";
 
+// The documentation of keys and attributes that two ops have.
+constexpr char kKeysDoc[] = R"(context_sparse_keys: The keys of sparse columns.
+context_dense_keys: The keys of dense columns.
+feature_list_sparse_keys: The keys of sparse lists.
+feature_list_dense_keys: The keys of dense lists.
+)";
+constexpr char kCountsDoc[] = R"(Ncontext_sparse: The number of sparse columns.
+Ncontext_dense: The number of dense columns.
+Nfeature_list_sparse: The number of sparse lists.
+Nfeature_list_dense: The number of dense lists.
+)";
 // The documentation of outputs and attributes that all ops have.
 constexpr char kOutputsDoc[] =
     R"(context_sparse_indices: The message and the index of each value of sparse columns.
@@ -696,17 +695,9 @@ context_dense_defaults: The values of dense columns that a message lacks; empty 
   each message must have.
 )",
         kOutputsDoc, kListsDoc, kLengthsDoc,
-        R"(feature_list_dense_missing_assumed_empty: The keys of dense lists that a message may lack.
-context_sparse_keys: The keys of sparse columns.
-context_dense_keys: The keys of dense columns.
-feature_list_sparse_keys: The keys of sparse lists.
-feature_list_dense_keys: The keys of dense lists.
-Ncontext_sparse: The number of sparse columns.
-Ncontext_dense: The number of dense columns.
-Nfeature_list_sparse: The number of sparse lists.
-Nfeature_list_dense: The number of dense lists.
-)",
-        kTypesDoc));
+        "feature_list_dense_missing_assumed_empty: The keys of dense lists that a message may "
+        "lack.\n",
+        kKeysDoc, kCountsDoc, kTypesDoc));
   }
   {
     Registry::OpRegistrar op = registry.Op("ParseSequenceExampleV2");
@@ -782,21 +773,13 @@ feature_list_ragged_split_types: The types of their splits.)"));
 serialized: The message, a scalar.
 feature_list_dense_missing_assumed_empty: The keys of dense lists that the message may lack, a
   vector.
-context_sparse_keys: The keys of sparse columns.
-context_dense_keys: The keys of dense columns.
-feature_list_sparse_keys: The keys of sparse lists.
-feature_list_dense_keys: The keys of dense lists.
-context_dense_defaults: The values of dense columns that the message lacks; empty for columns that
+)",
+        kKeysDoc,
+        R"(context_dense_defaults: The values of dense columns that the message lacks; empty for columns that
   the message must have.
 debug_name: The name of the message for errors, a scalar.
 )",
-        kOutputsDoc, kListsDoc,
-        R"(Ncontext_sparse: The number of sparse columns.
-Ncontext_dense: The number of dense columns.
-Nfeature_list_sparse: The number of sparse lists.
-Nfeature_list_dense: The number of dense lists.
-)",
-        kTypesDoc));
+        kOutputsDoc, kListsDoc, kCountsDoc, kTypesDoc));
   }
   for (const char* op :
        {"ParseSequenceExample", "ParseSequenceExampleV2", "ParseSingleSequenceExample"}) {

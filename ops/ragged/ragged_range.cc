@@ -10,6 +10,7 @@
 #include "gradflow/core/status.h"
 #include "gradflow/core/stop_token.h"
 #include "gradflow/ops/common/indices.h"
+#include "gradflow/ops/common/row_splits.h"
 #include "gradflow/ops/ragged/ragged_splits.h"
 
 namespace gradflow::ragged_range {
@@ -48,7 +49,8 @@ absl::StatusOr<int64_t> NumRows(absl::Span<const PartialTensorShape* const> shap
 absl::Status RangeShape(ShapeContext& c) {
   const PartialTensorShape* const shapes[] = {&c.input(0), &c.input(1), &c.input(2)};
   GRADFLOW_ASSIGN_OR_RETURN(const int64_t rows, NumRows(shapes));
-  c.set_output(0, PartialTensorShape({rows < 0 ? -1 : rows + 1}));
+  GRADFLOW_ASSIGN_OR_RETURN(const int64_t splits, NumRowSplits(rows));
+  c.set_output(0, PartialTensorShape({splits}));
   c.set_output(1, PartialTensorShape({-1}));
   return absl::OkStatus();
 }
@@ -80,7 +82,8 @@ absl::Status Range(KernelContext& ctx, int64_t rows) {
     return ctx.input(i).span<T>()[ctx.input(i).dims() == 0 ? 0 : row];
   };
   Tensor* splits = nullptr;
-  GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, {rows + 1}, &splits));
+  GRADFLOW_ASSIGN_OR_RETURN(const int64_t num_splits, NumRowSplits(rows));
+  GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, {num_splits}, &splits));
   const int64_t most = LargestSplit(splits->dtype());
   int64_t total = 0;
   WriteIndex(splits, 0, 0);

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/indices.h"
+#include "gradflow/ops/common/row_splits.h"
 
 namespace gradflow {
 
@@ -11,8 +12,9 @@ absl::StatusOr<Tensor*> AllocateSplits(KernelContext& ctx, int i, int64_t rows, 
   if (last < 0 || last > LargestSplit(dtype)) {
     return errors::InvalidArgument("the splits of the result exceed ", DataTypeString(dtype));
   }
+  GRADFLOW_ASSIGN_OR_RETURN(const int64_t count, NumRowSplits(rows));
   Tensor* splits = nullptr;
-  GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(i, {rows + 1}, &splits));
+  GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(i, {count}, &splits));
   return splits;
 }
 

@@ -14,6 +14,7 @@
 #include "gradflow/core/stop_token.h"
 #include "gradflow/ops/common/element_copy.h"
 #include "gradflow/ops/common/indices.h"
+#include "gradflow/ops/common/row_splits.h"
 #include "gradflow/ops/ragged/ragged_splits.h"
 
 namespace gradflow::ragged_to_dense {
@@ -293,8 +294,10 @@ class ToTensorKernel final : public OpKernel {
     int64_t count = partition.NumElements();
     const bool has_splits = partitions_.types[k] == Partition::kRowSplits;
     if (has_splits) {
-      if (count != rows + 1) {
-        return errors::InvalidArgument(name, " must have ", rows + 1, " elements, but has ", count);
+      GRADFLOW_ASSIGN_OR_RETURN(const int64_t num_splits, NumRowSplits(rows));
+      if (count != num_splits) {
+        return errors::InvalidArgument(name, " must have ", num_splits, " elements, but has ",
+                                       count);
       }
       count = reader[rows];
       GRADFLOW_RETURN_IF_ERROR(CheckRowSplits(name, partition, count));

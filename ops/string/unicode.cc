@@ -17,6 +17,7 @@
 #include "gradflow/core/stop_token.h"
 #include "gradflow/ops/common/first_error.h"
 #include "gradflow/ops/common/indices.h"
+#include "gradflow/ops/common/row_splits.h"
 #include "gradflow/ops/string/string_loop.h"
 
 #ifdef GRADFLOW_HAS_ICU
@@ -416,8 +417,8 @@ using ScriptKernel = MissingKernel;
 // ---- Shapes ----
 
 absl::Status DecodeShape(ShapeContext& c) {
-  const int64_t strings = c.input(0).num_elements();
-  c.set_output(0, PartialTensorShape({strings < 0 ? -1 : strings + 1}));
+  GRADFLOW_ASSIGN_OR_RETURN(const int64_t splits, NumRowSplits(c.input(0).num_elements()));
+  c.set_output(0, PartialTensorShape({splits}));
   for (int i = 1; i < c.num_outputs(); ++i) c.set_output(i, PartialTensorShape({-1}));
   return absl::OkStatus();
 }

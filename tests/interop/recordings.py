@@ -11,7 +11,8 @@ Each STEP is an object with these members:
 
     "folder"           the folder of its files, relative to steps.json: "." if the recording has one step, "0", "1" otherwise
     "feeds"            names of tensors, "x" or "x:1". Their values are in FOLDER/feeds
-    "string_feeds"     {name: {"shape": [...], "values": [...]}} for tensors of strings, in C order, ASCII
+    "string_feeds"     {name: {"shape": [...], "values": [...]}} for tensors of strings, in C order. Each character
+                       stands for a byte, its code point
     "fetches"          names of tensors, in the order in which TensorFlow fetched them, also those of strings
     "string_fetches"   like "string_feeds": the expected values
     "targets"          names of nodes to run without fetching them
@@ -65,18 +66,14 @@ def storable(value):
 
 
 def json_of_strings(value):
-    try:
-        values = [bytes(x).decode("ascii") if isinstance(x, bytes) else str(x) for x in value.ravel().tolist()]
-    except UnicodeDecodeError:
-        raise Unstorable("string that is not ASCII") from None
-    if not all(x.isascii() for x in values):
-        raise Unstorable("string that is not ASCII")
+    """Returns strings whose characters stand for bytes."""
+    values = [(x if isinstance(x, bytes) else str(x).encode()).decode("latin-1") for x in value.ravel().tolist()]
     return {"shape": list(value.shape), "values": values}
 
 
 def strings_of_json(value):
     array = np.empty(len(value["values"]), dtype=object)
-    array[:] = [x.encode("ascii") for x in value["values"]]
+    array[:] = [x.encode("latin-1") for x in value["values"]]
     return array.reshape(value["shape"])
 
 

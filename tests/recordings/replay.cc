@@ -28,6 +28,20 @@ std::string FileOf(const std::string& folder, const char* kind, const std::strin
   return absl::StrCat(folder, "/", kind, "/", absl::StrReplaceAll(tensor, {{":", "@"}}), ".npy");
 }
 
+// Returns the bytes that the characters of a string in JSON stand for: the code points below 256.
+std::string BytesOf(const std::string& utf8) {
+  std::string bytes;
+  for (size_t i = 0; i < utf8.size(); ++i) {
+    const auto byte = static_cast<uint8_t>(utf8[i]);
+    if (byte < 0x80 || i + 1 == utf8.size()) {
+      bytes.push_back(utf8[i]);
+      continue;
+    }
+    bytes.push_back(static_cast<char>(byte << 6 | (static_cast<uint8_t>(utf8[++i]) & 0x3f)));
+  }
+  return bytes;
+}
+
 // Returns the value that a file has for `name`: an array, or strings of the step.
 absl::StatusOr<Tensor> ReadValue(const Json& step, const char* strings, const std::string& folder,
                                  const char* kind, const std::string& name) {
@@ -39,7 +53,8 @@ absl::StatusOr<Tensor> ReadValue(const Json& step, const char* strings, const st
   for (const Json& size : value["shape"]) dims.push_back(size.get<int64_t>());
   Tensor tensor(DT_STRING, TensorShape(dims));
   for (size_t i = 0; i < value["values"].size(); ++i) {
-    tensor.flat<tstring>()(static_cast<int64_t>(i)) = value["values"][i].get<std::string>();
+    tensor.flat<tstring>()(static_cast<int64_t>(i)) =
+        BytesOf(value["values"][i].get<std::string>());
   }
   return tensor;
 }

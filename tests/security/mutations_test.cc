@@ -1,6 +1,7 @@
 // Tests of random mutations of valid graphs. Each mutation runs or fails with a status.
 //
-// GRADFLOW_MUTATIONS sets the number of mutations, and GRADFLOW_MUTATION_SEED sets the seed. The
+// GRADFLOW_MUTATIONS sets the number of mutations, GRADFLOW_MUTATION_SEED sets the seed, and
+// GRADFLOW_MUTATION_ROWS names a file with some lines of op_rows.txt, to test only these ops. The
 // test prints the number of each status code.
 #include <gmock/gmock.h>
 #include <google/protobuf/io/coded_stream.h>
@@ -103,7 +104,8 @@ TEST(Mutations, WriteNoFiles) {
 TEST(Mutations, RunOrFailWithAStatus) {
   // Suppresses messages about invalid UTF-8.
   const google::protobuf::LogSilencer silencer;
-  const std::vector<GraphDef> graphs = ValidGraphs(kOpRows);
+  const char* const rows = std::getenv("GRADFLOW_MUTATION_ROWS");
+  const std::vector<GraphDef> graphs = ValidGraphs(rows != nullptr ? rows : kOpRows);
   const int64_t mutations = FromEnvironment("GRADFLOW_MUTATIONS", 2000);
   const int64_t first = FromEnvironment("GRADFLOW_MUTATION_SEED", 0);
   const bool print = std::getenv("GRADFLOW_MUTATIONS") != nullptr;

@@ -84,7 +84,11 @@ TEST(Audio, ChecksItsInputs) {
       {OpTester("EncodeWav").Input(samples).Input(AsScalar<int32_t>(0)),
        "sample_rate must be positive, but is 0"},
       {OpTester("EncodeWav").Input(RandomTensor(DT_FLOAT, {9, 0})).Input(AsScalar<int32_t>(8)),
-       "audio must have 1 to 65535 channels, but has 0"},
+       "a WAV file must have 1 to 32767 channels, but has 0"},
+      {OpTester("EncodeWav")
+           .Input(RandomTensor(DT_FLOAT, {1, 1000}))
+           .Input(AsScalar<int32_t>(3'000'000)),
+       "the sample rate of a WAV file with 1000 channels must be 1 to 2147483, but is 3000000"},
       {OpTester("DecodeWav").Input(Tensor(tstring("RIFF"))), "the WAV file ends within 4 bytes"},
       {OpTester("DecodeWav").Input(Tensor(tstring("RIFX"))),
        "expected 'RIFF' in the header of a WAV file, but found 'RIFX'"},

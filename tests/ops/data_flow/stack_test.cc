@@ -3,12 +3,11 @@
 #include <vector>
 
 #include "gradflow/core/attributes.h"
-#include "gradflow/core/status.h"
 #include "gradflow/ops/standard_ops.h"
 #include "gradflow/proto/graph.pb.h"
-#include "gradflow/runtime/session/client_session.h"
 #include "gradflow/runtime/session/session.h"
 #include "gradflow/testing/kernel_test.h"
+#include "tests/ops/data_flow/run_graph.h"
 #include "tests/testing/constants.h"
 
 namespace gradflow {
@@ -17,15 +16,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-absl::StatusOr<std::vector<Tensor>> RunGraph(const Scope& scope,
-                                             const std::vector<Output>& fetches) {
-  GRADFLOW_RETURN_IF_ERROR(scope.status());
-  ClientSession session(scope);
-  std::vector<Tensor> outputs;
-  GRADFLOW_RETURN_IF_ERROR(session.Run(fetches, &outputs));
-  return outputs;
-}
 
 TEST(Stack, StackPopV2ReturnsWhatStackPushV2PushedLast) {
   const Scope scope = Scope::NewRootScope();
@@ -63,20 +53,6 @@ TEST(Stack, HasItsMaximumTypeAndEnd) {
   for (const auto& test : cases) {
     EXPECT_THAT(RunGraph(scope, {test.fetch}), StatusIs(kInvalidArgument, HasSubstr(test.error)));
   }
-}
-
-TEST(Stack, ManyEmptyStacksExceedTheMemoryLimit) {
-  const Scope scope = Scope::NewRootScope();
-  std::vector<Output> handles;
-  for (int i = 0; i < 1000; ++i) handles.push_back(ops::StackV2(scope, -1, DT_FLOAT));
-  const Output all = ops::Pack(scope, handles);
-  SessionOptions options;
-  options.tensor_memory_limit_bytes = 128 << 10;
-  ClientSession session(scope, options);
-  std::vector<Tensor> outputs;
-  EXPECT_THAT(session.Run({all}, &outputs),
-              StatusIs(absl::StatusCode::kResourceExhausted,
-                       HasSubstr("out of memory for a stack of tensors")));
 }
 
 // The handles of the first version are references.

