@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "gradflow/core/fixed_point.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/tensor.h"
 #include "gradflow/core/tensor_shape.h"
@@ -25,7 +26,11 @@ struct IntegerFormat {
   float scale = 1;
   int32_t zero_point = 0;
   int32_t highest = 255;
+  // The range of the fake-quantization node; empty for other integers.
+  float min = 0;
+  float max = 0;
 
+  // Compares the meaning of integers.
   friend bool operator==(const IntegerFormat& a, const IntegerFormat& b) {
     return a.scale == b.scale && a.zero_point == b.zero_point && a.highest == b.highest;
   }
@@ -43,6 +48,11 @@ struct IntegerResult {
   float highest = std::numeric_limits<float>::max();
   bool is_float = false;
   int32_t zero_point = 0;
+  // If not empty, a uint8 result is computed as TensorFlow Lite does:
+  //   clamp(Multiply(sum + fixed_offset[c], fixed[c]), lowest, highest) + zero_point
+  // The multipliers and offsets above then have no effect.
+  std::vector<FixedPoint> fixed;
+  std::vector<int32_t> fixed_offset;
 };
 
 // A product of activations and constant weights in integers.
@@ -74,6 +84,28 @@ class IntegerProductKernel {
   // the weights are not supported.
   virtual absl::StatusOr<std::shared_ptr<const OpKernel>> MakeIntegerProduct(
       const IntegerProductArgs& args) const = 0;
+};
+
+// A float kernel with a form in integers. All its float inputs are integers, and a
+// fake-quantization node rounds its result.
+class IntegerFormKernel {
+ public:
+  virtual ~IntegerFormKernel() = default;
+  struct Args {
+    // The formats of the float inputs, which come before other inputs.
+    std::vector<IntegerFormat> inputs;
+    // The result is clamp(value * factor / format.scale, lowest, highest), rounded to the nearest
+    // integer, halves to even, plus the zero point.
+    IntegerFormat format;
+    double factor = 1;
+    float lowest = 0;
+    float highest = 0;
+    // Rounds as TensorFlow Lite does.
+    bool tflite_rounding = false;
+  };
+  // Makes a kernel that takes DT_UINT8 in place of floats. The status says why there is none.
+  virtual absl::StatusOr<std::shared_ptr<const OpKernel>> MakeIntegerForm(
+      const Args& args) const = 0;
 };
 
 // A float kernel that rounds input 0 to the levels of an integer type, such as

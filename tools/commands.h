@@ -9,9 +9,13 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "tools/graph_limits.h"
 
 namespace gradflow::tools {
+
+// The value of --int8 that sets SessionOptions::tflite_rounding.
+inline constexpr absl::string_view kTfLiteRounding = "tflite";
 
 // Flags shared by `run` and `bench`: a graph, its feeds, fetches and targets, and limits.
 struct GraphFlags {
@@ -37,8 +41,8 @@ struct GraphFlags {
   std::vector<std::string> graph_limits;
   // SessionOptions::fold_batch_norms.
   bool fast = false;
-  // SessionOptions::integer_inference.
-  bool int8 = false;
+  // SessionOptions::integer_inference: empty, "nearest", or kTfLiteRounding.
+  std::string int8;
   FileFlags files;
   // SessionOptions::raw_prints.
   bool raw_prints = false;

@@ -140,8 +140,11 @@ void AddGraphFlags(CLI::App* command, GraphFlags* flags) {
   command->add_flag("--fast", flags->fast,
                     "Fold batch normalization into weights, and use the blocked layout for images; "
                     "changes the last bits of results, and ReLUs may hide NaN");
-  command->add_flag("--int8", flags->int8,
-                    "Compute in 8-bit integers between the graph's fake-quantization nodes");
+  command
+      ->add_flag("--int8{nearest}", flags->int8,
+                 "Compute in 8-bit integers between the graph's fake-quantization nodes; "
+                 "--int8=tflite rounds as TensorFlow Lite does")
+      ->check(CLI::IsMember({std::string("nearest"), std::string(kTfLiteRounding)}));
   AddFileFlags(command, &flags->files);
   command->add_flag("--raw-prints", flags->raw_prints,
                     "Let Print and PrintV2 write control characters to a terminal");

@@ -129,10 +129,11 @@ absl::StatusOr<LoadedGraph> LoadGraph(const GraphFlags& flags, const LoadOptions
   session_options.config.set_inter_op_parallelism_threads(flags.threads);
   session_options.tensor_memory_limit_bytes = flags.memory_limit;
   session_options.fold_batch_norms = flags.fast;
-  session_options.integer_inference = flags.int8;
+  session_options.integer_inference = !flags.int8.empty();
+  session_options.tflite_rounding = flags.int8 == kTfLiteRounding;
   session_options.raw_prints = flags.raw_prints;
   GRADFLOW_ASSIGN_OR_RETURN(session_options.file_access, MakeFileAccess(flags.files));
-  if (!options.repeats && !flags.fast && !flags.int8) {
+  if (!options.repeats && !flags.fast && flags.int8.empty()) {
     session_options.config.mutable_graph_options()->mutable_optimizer_options()->set_opt_level(
         OptimizerOptions::L0);
   }

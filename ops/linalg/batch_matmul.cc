@@ -8,6 +8,7 @@
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/data_types.h"
+#include "gradflow/ops/linalg/integer_batch_matmul.h"
 #include "gradflow/ops/linalg/product.h"
 
 namespace gradflow::batch_matmul {
@@ -70,7 +71,7 @@ absl::Status BatchMatMulShape(ShapeContext& c) {
 }
 
 template <bool kBroadcast>
-class BatchMatMulKernel final : public OpKernel, public FusibleKernel {
+class BatchMatMulKernel final : public OpKernel, public FusibleKernel, public IntegerFormKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) {
     types_ = {construction.input_type(0), construction.input_type(1)};
@@ -86,7 +87,16 @@ class BatchMatMulKernel final : public OpKernel, public FusibleKernel {
 
   bool CanBeFused() const override { return is_float_; }
   absl::Status ComputeFused(KernelContext& ctx, FusedSteps* steps, bool* done) const override {
-    return MultiplyFused(ctx, {adj_x_, adj_x_}, {adj_y_, adj_y_}, ShapeOf(ctx), steps, done);
+    return MultiplyFused(ctx, {adj_x_, adj_x_}, {adj_y_, adj_y_}, ShapeOf(ctx, adj_x_, adj_y_),
+                         steps, done);
+  }
+
+  absl::StatusOr<std::shared_ptr<const OpKernel>> MakeIntegerForm(
+      const Args& args) const override {
+    return MakeIntegerBatchMatMul(args, adj_x_, adj_y_,
+                                  [x = adj_x_, y = adj_y_](const KernelContext& ctx) {
+                                    return ShapeOf(ctx, x, y);
+                                  });
   }
 
   absl::Status Compute(KernelContext& ctx) const override {
@@ -97,17 +107,17 @@ class BatchMatMulKernel final : public OpKernel, public FusibleKernel {
                                      " and ", DataTypeString(types_[1]), ", but are ",
                                      DataTypeString(x.dtype()), " and ", DataTypeString(y.dtype()));
     }
-    GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, ShapeOf(ctx));
+    GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, ShapeOf(ctx, adj_x_, adj_y_));
     Tensor* out = nullptr;
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &out));
     return MultiplyBatches(ctx, x, {adj_x_, adj_x_}, y, {adj_y_, adj_y_}, out);
   }
 
  private:
-  absl::StatusOr<TensorShape> ShapeOf(const KernelContext& ctx) const {
+  static absl::StatusOr<TensorShape> ShapeOf(const KernelContext& ctx, bool adj_x, bool adj_y) {
     GRADFLOW_ASSIGN_OR_RETURN(
         const PartialTensorShape dims,
-        ProductShape(ctx.input(0).shape(), ctx.input(1).shape(), adj_x_, adj_y_, kBroadcast));
+        ProductShape(ctx.input(0).shape(), ctx.input(1).shape(), adj_x, adj_y, kBroadcast));
     return TensorShape::Make(dims.dim_sizes());
   }
 

@@ -14,6 +14,7 @@
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/data_types.h"
+#include "gradflow/ops/linalg/integer_batch_matmul.h"
 #include "gradflow/ops/linalg/product.h"
 #include "gradflow/ops/quant/integer_product.h"
 
@@ -67,7 +68,10 @@ absl::Status Multiply(KernelContext& ctx, bool transpose_a, bool transpose_b) {
                          {transpose_b, false}, product);
 }
 
-class MatMulKernel final : public OpKernel, public FusibleKernel, public IntegerProductKernel {
+class MatMulKernel final : public OpKernel,
+                           public FusibleKernel,
+                           public IntegerProductKernel,
+                           public IntegerFormKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) {
     is_float_ = construction.input_type(0) == DT_FLOAT;
@@ -101,6 +105,13 @@ class MatMulKernel final : public OpKernel, public FusibleKernel, public Integer
     weights.inner_stride = transpose_b_ ? 1 : weights.channels;
     weights.channel_stride = transpose_b_ ? weights.inner : 1;
     return MakeIntegerMatMul(weights, args);
+  }
+  absl::StatusOr<std::shared_ptr<const OpKernel>> MakeIntegerForm(
+      const Args& args) const override {
+    return MakeIntegerBatchMatMul(args, transpose_a_, transpose_b_,
+                                  [a = transpose_a_, b = transpose_b_](const KernelContext& ctx) {
+                                    return ProductShape(ctx, a, b);
+                                  });
   }
 
   absl::Status Compute(KernelContext& ctx) const override {

@@ -145,7 +145,7 @@ constexpr Reducer MakeReducer(int parts = 1) {
 
 // Make returns the Reducer for an element type.
 template <Reducer (*Make)(DataType)>
-class ReductionKernel final : public OpKernel {
+class ReductionKernel : public OpKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) {
     reducer_ = Make(construction.output_type(0));
@@ -154,6 +154,9 @@ class ReductionKernel final : public OpKernel {
   absl::Status Compute(KernelContext& ctx) const override {
     return Reduce(ctx, reducer_, keep_dims_);
   }
+
+ protected:
+  bool keep_dims() const { return keep_dims_; }
 
  private:
   Reducer reducer_ = {};

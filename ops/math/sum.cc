@@ -8,6 +8,7 @@
 #include "gradflow/ops/common/data_types.h"
 #include "gradflow/ops/math/reducers.h"
 #include "gradflow/ops/math/reduction.h"
+#include "gradflow/ops/quant/integer_mean.h"
 #include "gradflow/ops/math/row_reduction_simd.h"
 #include "gradflow/ops/math/sum_policy.h"
 
@@ -117,6 +118,14 @@ Reducer NormReducer(DataType dtype) {
   return reducer;
 }
 
+class MeanKernel final : public ReductionKernel<MeanReducer>, public IntegerFormKernel {
+ public:
+  absl::StatusOr<std::shared_ptr<const OpKernel>> MakeIntegerForm(
+      const Args& args) const override {
+    return MakeIntegerMean(args, keep_dims());
+  }
+};
+
 }  // namespace
 
 void Register(Registry& registry) {
@@ -163,7 +172,7 @@ T: The type of `input` and `output`.
 Tidx: The type of the axes.)");
   const DataTypeVector types = DataTypesOf(NumberTypes());
   registry.Kernel("Sum", MakeKernel<ReductionKernel<SumReducer>>).Types("T", types);
-  registry.Kernel("Mean", MakeKernel<ReductionKernel<MeanReducer>>).Types("T", types);
+  registry.Kernel("Mean", MakeKernel<MeanKernel>).Types("T", types);
   registry.Kernel("EuclideanNorm", MakeKernel<ReductionKernel<NormReducer>>).Types("T", types);
 }
 

@@ -1,11 +1,14 @@
 // AvgPool, AvgPool3D and their gradients.
+#include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "gradflow/core/integer_kernels.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/shape_fns.h"
@@ -13,6 +16,7 @@
 #include "gradflow/ops/nn/pool_rows.h"
 #include "gradflow/ops/nn/pool_simd.h"
 #include "gradflow/ops/nn/pool_windows.h"
+#include "gradflow/ops/quant/integer_mean.h"
 
 namespace gradflow::avg_pool {
 namespace {
@@ -47,9 +51,64 @@ absl::Status AvgPoolGradShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-template <typename C, int Rank>
-class AvgPool final : public OpKernel {
+// Pools bytes.
+class IntegerAvgPool final : public OpKernel {
  public:
+  IntegerAvgPool(const PoolAttrs& attrs, const IntegerFormKernel::Args& args)
+      : attrs_(attrs), mean_(args, /*is_pool=*/true) {}
+
+  absl::Status Compute(KernelContext& ctx) const override {
+    GRADFLOW_RETURN_IF_ERROR(CheckInputTypes(ctx, {DT_UINT8}));
+    TensorShape shape;
+    GRADFLOW_ASSIGN_OR_RETURN(const PoolGeometry g,
+                              MakePoolGeometry(attrs_, ctx.input(0).shape(), &shape));
+    Tensor* output = nullptr;
+    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &output));
+    if (output->NumElements() == 0) return absl::OkStatus();
+    const auto* const x = static_cast<const uint8_t*>(ctx.input(0).raw_data());
+    auto* const y = static_cast<uint8_t*>(output->raw_data());
+    const double cost = 0.1 * g.window_rows() * static_cast<double>(g.out_row()) *
+                        static_cast<double>(std::min(g.size[2], g.in[2]));
+    return ForEachPoolRow(ctx, g.out_rows(), cost, PaddedBytes<int64_t>(g.depth),
+                          [&](int64_t row, char* scratch) {
+                            auto* const sums = reinterpret_cast<int64_t*>(scratch);
+                            for (int64_t o = 0; o < g.out[2]; ++o) {
+                              if (o % 64 == 0 && ctx.ShouldStop()) return;
+                              PoolPixel(ctx, g, x, row, o, sums, y + (row * g.out[2] + o) * g.depth);
+                            }
+                          });
+  }
+
+ private:
+  void PoolPixel(const KernelContext& ctx, const PoolGeometry& g, const uint8_t* x, int64_t row,
+                 int64_t o, int64_t* sums, uint8_t* y) const {
+    const PoolRange planes = g.Window(0, row / g.out[1] % g.out[0]);
+    const PoolRange rows = g.Window(1, row % g.out[1]);
+    const PoolRange columns = g.Window(2, o);
+    const int64_t batch = row / g.out[1] / g.out[0];
+    std::fill_n(sums, g.depth, 0);
+    for (int64_t p = planes.begin; p < planes.end; ++p) {
+      for (int64_t r = rows.begin; r < rows.end; ++r) {
+        if (r % 64 == 63 && ctx.ShouldStop()) return;
+        AddIntegerRows(x + (((batch * g.in[0] + p) * g.in[1] + r) * g.in[2] + columns.begin) * g.depth,
+                       columns.size(), g.depth, g.depth, sums);
+      }
+    }
+    mean_.Round(sums, g.depth, planes.size() * rows.size() * columns.size(), y);
+  }
+
+  const PoolAttrs attrs_;
+  const IntegerMean mean_;
+};
+
+template <typename C, int Rank>
+class AvgPool final : public OpKernel, public IntegerFormKernel {
+ public:
+  absl::StatusOr<std::shared_ptr<const OpKernel>> MakeIntegerForm(
+      const Args& args) const override {
+    return std::make_shared<IntegerAvgPool>(attrs_, args);
+  }
+
   absl::Status Init(const KernelConstruction& construction) {
     types_ = InputTypes(construction);
     GRADFLOW_RETURN_IF_ERROR(attrs_.Read(construction, Rank));

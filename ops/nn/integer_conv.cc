@@ -59,8 +59,7 @@ class IntegerConv final : public OpKernel {
       for (int64_t c = 0; c < out_depth; ++c) {
         int64_t sum = 0;
         for (int64_t k = 0; k < inner; ++k) sum += weights[k * out_depth + c];
-        conv->depthwise_[0].sum_offset[static_cast<size_t>(c)] =
-            static_cast<int32_t>(-args.zero_point * sum);
+        conv->depthwise_[0].AddToSum(c, -args.zero_point * sum);
       }
       return conv;
     }

@@ -8,13 +8,16 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <memory>
 
+#include "gradflow/core/integer_kernels.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/elementary_simd.h"
+#include "gradflow/ops/nn/integer_softmax.h"
 #include "gradflow/ops/nn/softmax_rows.h"
 
 namespace gradflow::softmax {
@@ -155,10 +158,26 @@ absl::Status Compute(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
+class FloatSoftmax final : public OpKernel, public IntegerFormKernel {
+ public:
+  absl::Status Init(const KernelConstruction&) { return absl::OkStatus(); }
+  absl::Status Compute(KernelContext& ctx) const override {
+    return softmax::Compute<float, false>(ctx);
+  }
+  absl::StatusOr<std::shared_ptr<const OpKernel>> MakeIntegerForm(
+      const Args& args) const override {
+    return MakeIntegerSoftmax(args);
+  }
+};
+
 template <bool kLog>
 void RegisterKernels(Registry& registry, absl::string_view op) {
-  registry.Kernel(op, MakeFunctionKernel<Compute<float, kLog>>)
-      .Types("T", {DT_FLOAT, DT_HALF, DT_BFLOAT16});
+  if constexpr (kLog) {
+    registry.Kernel(op, MakeFunctionKernel<Compute<float, true>>)
+        .Types("T", {DT_FLOAT, DT_HALF, DT_BFLOAT16});
+  } else {
+    registry.Kernel(op, MakeKernel<FloatSoftmax>).Types("T", {DT_FLOAT, DT_HALF, DT_BFLOAT16});
+  }
   registry.Kernel(op, MakeFunctionKernel<Compute<double, kLog>>).Types("T", {DT_DOUBLE});
 }
 

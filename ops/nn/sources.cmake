@@ -1,5 +1,6 @@
 # Neural networks.
-gradflow_op_family(avg_pool USES common/elementary_simd pool_simd pool_windows softmax_simd)
+gradflow_op_family(avg_pool
+  USES common/elementary_simd pool_simd pool_windows softmax_simd quant/integer_mean)
 gradflow_op_family(batch_norm USES batch_norm_common batch_norm_moments batch_norm_simd)
 gradflow_op_family(batch_norm_global USES common/elementary_simd softmax_simd)
 gradflow_op_family(batch_norm_grad USES batch_norm_common batch_norm_grad_simd)
@@ -24,7 +25,7 @@ gradflow_op_family(lstm USES linalg/product math/sigmoid_simd cell_math cell_sha
 gradflow_op_family(max_pool USES common/elementary_simd pool_simd pool_windows softmax_simd)
 gradflow_op_family(max_pool_grad USES common/elementary_simd pool_simd pool_windows softmax_simd)
 gradflow_op_family(relu USES activation)
-gradflow_op_family(softmax ALONE USES common/elementary_simd softmax_simd)
+gradflow_op_family(softmax ALONE USES common/elementary_simd integer_softmax softmax_simd)
 gradflow_op_family(softplus USES common/elementary_simd activation activation_simd)
 gradflow_op_family(top_k)
 
@@ -42,6 +43,7 @@ gradflow_op_helper(conv_onednn ALONE PACKAGES ONEDNN USES linalg/openmp conv_geo
 gradflow_op_helper(conv_gemm USES linalg/blas conv_geometry)
 gradflow_op_helper(integer_conv USES conv_blocked conv_geometry conv_gemm conv_onednn
                                      quant/integer_product)
+gradflow_op_helper(integer_softmax)
 gradflow_op_helper(pool_simd SIMD USES pool_windows)
 gradflow_op_helper(pool_windows ALONE USES conv_geometry)
 gradflow_op_helper(softmax_simd SIMD)

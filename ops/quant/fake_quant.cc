@@ -63,6 +63,8 @@ absl::StatusOr<IntegerFormat> FormatOf(const FakeQuantLevels& levels, const Fake
   format.scale = step.scale;
   format.zero_point = static_cast<int32_t>(step.zero);
   format.highest = static_cast<int32_t>(highest);
+  format.min = min;
+  format.max = max;
   return format;
 }
 
@@ -114,12 +116,14 @@ class FakeQuantArgs final : public OpKernel, public QuantizingKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) {
     GRADFLOW_RETURN_IF_ERROR(ReadFakeQuantLevels(construction, &levels_));
+    GRADFLOW_RETURN_IF_ERROR(construction.GetAttr("min", &min_));
+    GRADFLOW_RETURN_IF_ERROR(construction.GetAttr("max", &max_));
     return ReadFakeQuantStep(construction, &step_);
   }
   absl::StatusOr<Formats> FormatsOf(absl::Span<const Tensor>) const override {
     Formats result;
     GRADFLOW_ASSIGN_OR_RETURN(const IntegerFormat format,
-                              FormatOf(levels_, step_, step_.min, step_.max));
+                              FormatOf(levels_, step_, min_, max_));
     result.formats = {format};
     return result;
   }
@@ -133,6 +137,8 @@ class FakeQuantArgs final : public OpKernel, public QuantizingKernel {
 
  private:
   FakeQuantLevels levels_;
+  float min_ = 0;
+  float max_ = 0;
   FakeQuantStep step_;
 };
 

@@ -109,12 +109,16 @@ IntegerCoefficients::IntegerCoefficients(const IntegerResult& result, int64_t fi
       highest_(result.highest),
       zero_point_(result.zero_point),
       is_float_(result.is_float) {
-  const auto element = [&](const std::vector<float>& values, int64_t c) {
+  const auto element = [&](const auto& values, int64_t c) {
     return values[values.size() == 1 ? 0 : static_cast<size_t>(first + c)];
   };
+  if (!result.fixed.empty()) fixed_.resize(sum_offset.size());
   for (int64_t c = 0; c < channels; ++c) {
     multiplier_[static_cast<size_t>(c)] = element(result.multiplier, c);
     offset_[static_cast<size_t>(c)] = element(result.offset, c);
+    if (fixed_.empty()) continue;
+    fixed_[static_cast<size_t>(c)] = element(result.fixed, c);
+    AddToSum(c, element(result.fixed_offset, c));
   }
 }
 
@@ -124,6 +128,7 @@ IntegerStore IntegerCoefficients::store() const {
   store.row_factor = row_factor.empty() ? nullptr : row_factor.data();
   store.multiplier = multiplier_.data();
   store.offset = offset_.data();
+  store.fixed = fixed_.empty() ? nullptr : fixed_.data();
   store.lowest = lowest_;
   store.highest = highest_;
   store.zero_point = zero_point_;
@@ -180,8 +185,7 @@ absl::StatusOr<IntegerMatrix> IntegerMatrix::Pack(const IntegerWeights& weights,
       return errors::InvalidArgument("the weights of a channel have more than 256 levels");
     }
     factors[static_cast<size_t>(c)] = factor;
-    matrix.coefficients_.sum_offset[static_cast<size_t>(c)] =
-        static_cast<int32_t>(-zero_point * sum);
+    matrix.coefficients_.AddToSum(c, -zero_point * sum);
     for (int64_t k = 0; k < weights.inner; ++k) {
       matrix.weights_[matrix.IndexOf(k, c)] = static_cast<int8_t>(weight(k) - factor);
     }

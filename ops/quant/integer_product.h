@@ -30,6 +30,11 @@ class IntegerCoefficients {
   IntegerCoefficients(const IntegerResult& result, int64_t first, int64_t channels);
   // Points to the members, beginning at channel 0.
   IntegerStore store() const;
+  // Adds to sum_offset[channel], modulo 2^32.
+  void AddToSum(int64_t channel, int64_t term) {
+    int32_t& sum = sum_offset[static_cast<size_t>(channel)];
+    sum = static_cast<int32_t>(static_cast<uint32_t>(sum) + static_cast<uint32_t>(term));
+  }
   std::vector<int32_t> sum_offset;
   // Empty if all factors are 0.
   std::vector<int32_t> row_factor;
@@ -37,6 +42,8 @@ class IntegerCoefficients {
  private:
   std::vector<float> multiplier_;
   std::vector<float> offset_;
+  // Empty without fixed point.
+  std::vector<FixedPoint> fixed_;
   float lowest_;
   float highest_;
   int32_t zero_point_;

@@ -1,5 +1,7 @@
 #include "gradflow/ops/quant/integer_product_simd.h"
 
+#include <algorithm>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gradflow/ops/quant/integer_product_simd.cc"
 #include "gradflow/ops/common/simd-inl.h"
@@ -22,6 +24,12 @@ HWY_INLINE void StoreResults(D d, VI sums, int64_t c, int32_t row_sum, const Int
   const hn::RebindToSigned<D> di;
   if (store.row_factor != nullptr) {
     sums = sums + hn::LoadU(di, store.row_factor + c) * hn::Set(di, row_sum);
+  }
+  if (store.fixed != nullptr) {
+    HWY_ALIGN int32_t lanes[hn::MaxLanes(D())];
+    hn::Store(sums, di, lanes);
+    return StoreFixedPoint(lanes, c, static_cast<int64_t>(hn::Lanes(d)), store,
+                           static_cast<uint8_t*>(y));
   }
   const V<D> value =
       hn::ConvertTo(d, sums) * hn::LoadU(d, store.multiplier + c) + hn::LoadU(d, store.offset + c);
@@ -303,6 +311,16 @@ namespace gradflow {
 
 HWY_EXPORT(MultiplyIntegersImpl);
 HWY_EXPORT(DepthwiseIntegersImpl);
+
+void StoreFixedPoint(const int32_t* sums, int64_t c, int64_t n, const IntegerStore& store,
+                     uint8_t* y) {
+  const auto lowest = static_cast<int32_t>(store.lowest);
+  const auto highest = static_cast<int32_t>(store.highest);
+  for (int64_t i = 0; i < n; ++i) {
+    const int32_t steps = Multiply(sums[i], store.fixed[c + i]);
+    y[i] = static_cast<uint8_t>(std::clamp(steps, lowest, highest) + store.zero_point);
+  }
+}
 
 bool HasByteProducts() {
 #if HWY_ARCH_X86

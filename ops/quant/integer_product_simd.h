@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "gradflow/core/fixed_point.h"
+
 namespace gradflow {
 
 // Weights are packed as [block of channels][group of inputs][channel of the block][input of the
@@ -23,6 +25,8 @@ struct IntegerStore {
   const int32_t* row_factor;
   const float* multiplier;
   const float* offset;
+  // If not null, sums are multiplied in fixed point instead.
+  const FixedPoint* fixed;
   float lowest;
   float highest;
   int32_t zero_point;
@@ -60,6 +64,10 @@ struct DepthwiseRun {
 };
 // Stores the results in y[positions, channels].
 void DepthwiseIntegers(const DepthwiseRun& run, const IntegerStore& store, void* y);
+
+// Converts the sums of channels [c, c + n) in fixed point, and stores the results in y.
+void StoreFixedPoint(const int32_t* sums, int64_t c, int64_t n, const IntegerStore& store,
+                     uint8_t* y);
 
 // Returns true if products use the processor's instruction for dot products of bytes.
 bool HasByteProducts();

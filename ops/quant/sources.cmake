@@ -6,5 +6,6 @@ gradflow_op_family(quantize_and_dequantize)
 
 gradflow_op_helper(fake_quant_common USES fake_quant_simd)
 gradflow_op_helper(fake_quant_simd SIMD)
+gradflow_op_helper(integer_mean)
 gradflow_op_helper(integer_product USES integer_product_simd)
 gradflow_op_helper(integer_product_simd SIMD)

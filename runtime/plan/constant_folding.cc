@@ -1,81 +1,22 @@
 // FoldConstants() (passes.h).
 #include <algorithm>
-#include <atomic>
-#include <cmath>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
-#include "absl/strings/str_cat.h"
-#include "gradflow/core/allocator.h"
 #include "gradflow/core/call_safely.h"
 #include "gradflow/core/integer_kernels.h"
-#include "gradflow/core/parallel.h"
 #include "gradflow/core/status.h"
-#include "gradflow/core/stop_token.h"
 #include "gradflow/core/tensor.h"
 #include "gradflow/graph/node_checks.h"
-#include "gradflow/graph/node_kernel.h"
 #include "gradflow/graph/tables.h"
+#include "gradflow/runtime/plan/constant_runner.h"
 #include "gradflow/runtime/plan/op_traits.h"
 #include "gradflow/runtime/plan/passes.h"
 
 namespace gradflow {
 namespace {
-
-// Allocates from the system, up to a limit in bytes.
-class LimitedAllocator final : public Allocator {
- public:
-  explicit LimitedAllocator(int64_t limit) : left_(limit) {}
-
-  void* Allocate(size_t bytes) override {
-    if (!Reserve(bytes)) return nullptr;
-    void* const block = SystemAllocator()->Allocate(bytes);
-    if (block == nullptr) Release(bytes);
-    return block;
-  }
-  void Deallocate(void* block, size_t bytes) override {
-    SystemAllocator()->Deallocate(block, bytes);
-    Release(bytes);
-  }
-  bool Reserve(size_t bytes) override {
-    // No limit allows more, and larger sums could overflow.
-    constexpr size_t kMax = size_t{1} << 60;
-    if (bytes > kMax) return false;
-    if (left_.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed) >=
-        static_cast<int64_t>(bytes)) {
-      return true;
-    }
-    Release(bytes);
-    return false;
-  }
-  void Release(size_t bytes) override {
-    left_.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);
-  }
-
- private:
-  std::atomic<int64_t> left_;
-};
-
-// Limits on the work of folding a plan, in units of about a nanosecond. Nodes beyond the limit are
-// left to the runs, which can be stopped. Work counts nodes, bytes of inputs and outputs, and loop
-// blocks. It is never timed, so a plan does not depend on the load of the machine.
-constexpr int64_t kMaxWork = PlanBudget::kMaxFoldingWork;
-constexpr int64_t kNodeWork = 1'000;
-// BlockSizeForCost() aims at blocks of this work. Loops call StopToken::Check() before each block.
-constexpr int64_t kBlockWork = 20'000;
-
-// The work of matrix libraries, which do not check whether to stop. Their time grows with the cube
-// of the matrix size.
-int64_t LibraryWork(const Node& node, absl::Span<const Tensor> inputs) {
-  if (node.op().api().group != "linalg_ops") return 0;
-  double work = 0;
-  for (const Tensor& input : inputs) {
-    work += std::pow(static_cast<double>(input.NumElements()), 1.5);
-  }
-  return static_cast<int64_t>(std::min(work, 2.0 * kMaxWork));
-}
 
 // Replaces the kernel of a node whose outputs are known.
 class KnownKernel final : public OpKernel {
@@ -103,20 +44,17 @@ class ConstantFolder {
       : keeps_quantizers_(keeps_quantizers),
         max_bytes_(context.budget->folded_bytes),
         budget_(*context.budget),
-        limits_(context.limits),
         kernels_(*context.kernels),
         graph_(*graph),
         uses_cache_(!context.options.fold_batch_norms && !context.options.integer_inference &&
                     !graph->is_loop()),
         kind_(graph->num_nodes(), kVariable),
-        allocator_(std::make_shared<LimitedAllocator>(max_bytes_ - FoldedBytes())),
-        stop_(limits_.cancelled, limits_.closed),
-        work_left_(context.budget->folding_work) {}
+        runner_(context, max_bytes_, FoldedBytes()) {}
 
   // Returns an error if the run is over and a node was stopped.
   absl::Status Fold() {
     for (const int32_t i : graph_.order()) {
-      if (!stopped_.ok() || stop_.IsStopped() || work_left_ <= 0) break;
+      if (!stopped_.ok() || runner_.is_stopped() || runner_.work_left() <= 0) break;
       if (graph_.has_known_value(i)) {
         kind_[i] = kConst;
       } else if (!graph_.is_original(i)) {
@@ -182,29 +120,22 @@ class ConstantFolder {
   bool Evaluate(int32_t i) {
     const Node& node = graph_.origin(i);
     std::vector<Tensor> outputs;
-    const int64_t work_before = work_left_;
+    const int64_t work_before = runner_.work_left();
     const absl::Status status = CallSafely([&]() -> absl::Status {
       absl::InlinedVector<Tensor, 4> inputs;
-      int64_t bytes = 0;
       for (int e = 0; e < graph_.num_inputs(i); ++e) {
-        GRADFLOW_ASSIGN_OR_RETURN(const Tensor input, ValueOf(graph_.edge(i, e)));
-        bytes += static_cast<int64_t>(input.TotalBytes());
-        inputs.push_back(input);
+        GRADFLOW_ASSIGN_OR_RETURN(inputs.emplace_back(), ValueOf(graph_.edge(i, e)));
       }
-      if (bytes > max_bytes_) return errors::ResourceExhausted("inputs too large to fold");
-      work_left_ -= kNodeWork + bytes + LibraryWork(node, inputs);
-      if (work_left_ <= 0) return errors::ResourceExhausted("takes too much work to fold");
       GRADFLOW_ASSIGN_OR_RETURN(const OpKernel* const kernel, kernels_.Get(graph_.site(i), node));
-      return Run(node, *kernel, absl::MakeSpan(inputs), &outputs);
+      return runner_.Run(node, *kernel, absl::MakeSpan(inputs), &outputs);
     });
     if (!status.ok()) {
-      if (stop_.cancelled() || stop_.closed()) {
+      if (runner_.is_stopped()) {
         // A stop is not a fault of the node.
-        stopped_ = errors::Prefix(
-            absl::StrCat(PlanNodePrefix(graph_.origin_at_site(i)), "stopped, since "),
-            WhyStopped(stop_, limits_));
+        stopped_ = runner_.StopError(graph_.origin_at_site(i));
       } else if (UsesCache(i) &&
-                 (!absl::IsResourceExhausted(status) || work_before - work_left_ > kMaxWork / 2)) {
+                 (!absl::IsResourceExhausted(status) ||
+                  work_before - runner_.work_left() > PlanBudget::kMaxFoldingWork / 2)) {
         // A node that only exceeded the remaining memory or work is not excluded, because another
         // plan may have more left.
         kernels_.NeverFold(node);
@@ -217,32 +148,6 @@ class ConstantFolder {
     return true;
   }
 
-  absl::Status Run(const Node& node, const OpKernel& kernel, absl::Span<Tensor> inputs,
-                   std::vector<Tensor>* outputs) {
-    StopToken stop(limits_.cancelled, limits_.closed,
-                   StopToken::MaxChecks{work_left_ / kBlockWork});
-    RunContext run;
-    run.stop = &stop;
-    run.max_loop_threads = 1;
-    run.allocator = &allocator_;
-    const absl::Status status = internal::RunNodeKernel(node, kernel, inputs, run, outputs);
-    const int64_t checks = work_left_ / kBlockWork - stop.checks_left();
-    work_left_ -= checks * kBlockWork;
-    // Loops of a stopped kernel may have skipped blocks, so its status means nothing.
-    if (stop.checks_left() < 0) {
-      work_left_ = 0;
-      return errors::ResourceExhausted("takes too much work to fold");
-    }
-    GRADFLOW_RETURN_IF_ERROR(status);
-    GRADFLOW_RETURN_IF_ERROR(CheckStop(&stop_));
-    int64_t bytes = 0;
-    for (const Tensor& output : *outputs) bytes += static_cast<int64_t>(output.TotalBytes());
-    // Includes memory that does not come from the allocator.
-    if (bytes > max_bytes_) return errors::ResourceExhausted("outputs too large to fold");
-    work_left_ -= bytes;
-    return absl::OkStatus();
-  }
-
   absl::StatusOr<Tensor> ValueOf(PlanGraph::Value value) {
     const auto it = values_.find(value.node);
     if (it != values_.end()) return it->second[value.output];
@@ -252,7 +157,7 @@ class ConstantFolder {
       GRADFLOW_ASSIGN_OR_RETURN(kernel, kernels_.Get(graph_.site(value.node), node));
     }
     std::vector<Tensor> outputs;
-    GRADFLOW_RETURN_IF_ERROR(Run(node, *kernel, {}, &outputs));
+    GRADFLOW_RETURN_IF_ERROR(runner_.Run(node, *kernel, {}, &outputs));
     return std::move(outputs[value.output]);
   }
 
@@ -266,7 +171,6 @@ class ConstantFolder {
   const bool keeps_quantizers_;
   const int64_t max_bytes_;
   PlanBudget& budget_;
-  const RunLimits& limits_;
   KernelCache& kernels_;
   PlanGraph& graph_;
   // False if folded constants decide the bits of results, because the plan must then not depend on
@@ -278,10 +182,7 @@ class ConstantFolder {
   std::vector<int32_t> uses_;
   // The outputs of folded nodes that still have uses, keyed by node.
   internal::HashMap<int32_t, std::vector<Tensor>> values_;
-  const std::shared_ptr<Allocator> allocator_;
-  // Stops when the run that waits for the plan is cancelled.
-  StopToken stop_;
-  int64_t& work_left_;
+  ConstantRunner runner_;
   absl::Status stopped_;
 };
 

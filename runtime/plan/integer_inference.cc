@@ -2,20 +2,21 @@
 //
 // The pass visits the nodes in topological order and learns two things about their values:
 //
-//   - A value has integers if 8-bit integers stand for it exactly: the result of a
-//   fake-quantization
-//     node with a constant range, or a node that only moves such values.
+//   - A value has integers if 8-bit integers stand for it exactly. It is the result of a
+//     fake-quantization node with a constant range, or of a node that only moves such values.
 //   - A pending value is a function of such values that a kernel can compute from their integers:
-//     the product with constant weights, or a sum of two tensors, or a function of each element,
-//     and the nodes after it, each of which has a single reader.
+//     the product with constant weights, the sum of two tensors, a function of each element, or the
+//     form in integers of another kernel. Biases, activations and moves after it are part of it.
 //
 // If a fake-quantization node reads a pending value, a kernel computes the integers of its result.
 // Other products become kernels that compute the float value from the integers. Nodes that read
 // floats read dequantized integers.
+//
+// The new kernels wait for all control inputs of the nodes that they replace. A node that would
+// vanish without a kernel, such as a cast, is kept if it has control inputs.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <initializer_list>
 #include <limits>
 #include <memory>
 #include <string>
@@ -24,19 +25,21 @@
 
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/attributes.h"
+#include "gradflow/core/fixed_point.h"
 #include "gradflow/core/fused_steps.h"
 #include "gradflow/core/integer_kernels.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
 #include "gradflow/graph/graph.h"
-#include "gradflow/graph/node_kernel.h"
 #include "gradflow/graph/tables.h"
 #include "gradflow/proto/node_def.pb.h"
+#include "gradflow/runtime/plan/constant_runner.h"
 #include "gradflow/runtime/plan/integer_steps.h"
 #include "gradflow/runtime/plan/op_traits.h"
 #include "gradflow/runtime/plan/passes.h"
 #include "gradflow/runtime/plan/plan_report.h"
 #include "gradflow/runtime/plan/plan_rewriter.h"
+#include "gradflow/runtime/plan/tflite_rounding.h"
 
 namespace gradflow {
 namespace {
@@ -50,17 +53,19 @@ struct IntegerValue {
   IntegerFormat format;
   // The values that it is computed from.
   std::vector<int> sources;
+  // True if a product computes them.
+  bool is_computed = false;
   // True if a node of the plan reads the integers.
   bool is_read = false;
 };
 
 // A value that a kernel can compute from integers.
 struct PendingValue {
-  enum Kind { kProduct, kPair, kTable };
+  enum Kind { kProduct, kPair, kTable, kForm, kConcat };
   Kind kind = kProduct;
   // Indexes of the integers that it is computed from.
   std::vector<int> inputs;
-  // The nodes that compute it.
+  // The nodes that compute it, in topological order.
   std::vector<int32_t> nodes;
   // Nodes that move the elements of the value of nodes.back(). They keep their order, and so they
   // may also move the integers.
@@ -71,16 +76,20 @@ struct PendingValue {
   const IntegerProductKernel* product = nullptr;
   Tensor weights;
   int rank = 0;
+  // kProduct and kForm. A form has a single multiplier, and the offset is 0.
   std::vector<double> multiplier;
   std::vector<double> offset;
+  // kProduct, with the rounding of TensorFlow Lite: the scales of the offsets.
+  std::vector<double> offset_scale;
+  const IntegerFormKernel* form = nullptr;
   // kPair.
   bool multiplies = false;
-  const OpKernel* in_float = nullptr;
-  // kProduct and kPair: the clamp of the value.
+  // The clamp of the value. Tables and concatenations have none.
   double lowest = -kInfinity;
   double highest = kInfinity;
 
   bool is_clamped() const { return lowest != -kInfinity || highest != kInfinity; }
+  bool may_be_clamped() const { return kind != kTable && kind != kConcat; }
 };
 
 // Constant weights, as integers of type int16.
@@ -88,16 +97,82 @@ struct QuantizedWeights {
   Tensor integers;
   // Element i has the scale scales[i / stride % scales.size()].
   std::vector<double> scales;
+  // The scales before they are rounded to float.
+  std::vector<double> range_scales;
   int64_t stride = 1;
 };
 
-bool IsOneOf(const std::string& op, std::initializer_list<absl::string_view> ops) {
-  return std::find(ops.begin(), ops.end(), op) != ops.end();
+// The roles of ops in the pass. Kernels tell about products, tables and other forms in integers.
+enum OpRole : uint32_t {
+  // Moves the elements of its first input, or of all inputs if it concatenates.
+  kMoves = 1 << 0,
+  kConcatenates = 1 << 1,
+  kPadsZeros = 1 << 2,
+  // Keeps the order of elements.
+  kReshapes = 1 << 3,
+  kAdds = 1 << 4,
+  kSubtracts = 1 << 5,
+  kMultiplies = 1 << 6,
+  kDivides = 1 << 7,
+  // The constant has an element for each channel.
+  kIsBias = 1 << 8,
+  kNormalizes = 1 << 9,
+  kRelu = 1 << 10,
+  kRelu6 = 1 << 11,
+  kCasts = 1 << 12,
+  kSigmoid = 1 << 13,
+  kTanh = 1 << 14,
+};
+
+uint32_t RolesOf(absl::string_view op) {
+  constexpr struct {
+    absl::string_view op;
+    uint32_t roles;
+  } kOps[] = {
+      {"Add", kAdds},
+      {"AddV2", kAdds},
+      {"BiasAdd", kAdds | kIsBias},
+      {"Cast", kCasts},
+      {"ConcatV2", kMoves | kConcatenates},
+      {"DepthToSpace", kMoves},
+      {"ExpandDims", kMoves | kReshapes},
+      {"FusedBatchNorm", kNormalizes},
+      {"FusedBatchNormV2", kNormalizes},
+      {"FusedBatchNormV3", kNormalizes},
+      {"Gather", kMoves},
+      {"GatherV2", kMoves},
+      {"Identity", kMoves | kReshapes},
+      {"MaxPool", kMoves},
+      {"MirrorPad", kMoves},
+      {"Mul", kMultiplies},
+      {"Pad", kMoves | kPadsZeros},
+      {"RealDiv", kDivides},
+      {"Relu", kRelu},
+      {"Relu6", kRelu6},
+      {"Reshape", kMoves | kReshapes},
+      {"ResizeNearestNeighbor", kMoves},
+      {"Reverse", kMoves},
+      {"ReverseV2", kMoves},
+      {"Sigmoid", kSigmoid},
+      {"Slice", kMoves},
+      {"SpaceToDepth", kMoves},
+      {"Squeeze", kMoves | kReshapes},
+      {"StridedSlice", kMoves},
+      {"Sub", kSubtracts},
+      {"Tanh", kTanh},
+      {"Tile", kMoves},
+      {"Transpose", kMoves},
+  };
+  for (const auto& known : kOps) {
+    if (known.op == op) return known.roles;
+  }
+  return 0;
 }
 
-bool AreFinite(const std::vector<double>& values) {
-  return std::all_of(values.begin(), values.end(),
-                     [](double value) { return std::isfinite(static_cast<float>(value)); });
+bool AreFinite(const std::vector<double>& values, double divisor = 1) {
+  return std::all_of(values.begin(), values.end(), [&](double value) {
+    return std::isfinite(static_cast<float>(value / divisor));
+  });
 }
 
 std::vector<float> ToFloats(const std::vector<double>& values, double divisor) {
@@ -109,7 +184,11 @@ std::vector<float> ToFloats(const std::vector<double>& values, double divisor) {
 class IntegerPlanner {
  public:
   IntegerPlanner(const PassContext& context, PlanGraph* graph)
-      : context_(context), rewriter_(context, graph), graph_(*graph) {}
+      : context_(context),
+        tflite_(context.options.tflite_rounding),
+        rewriter_(context, graph),
+        runner_(context, context.options.max_folded_bytes),
+        graph_(*graph) {}
 
   absl::Status Plan() {
     integers_.assign(static_cast<size_t>(graph_.num_nodes()), kNone);
@@ -123,17 +202,23 @@ class IntegerPlanner {
       }
       GRADFLOW_ASSIGN_OR_RETURN(const OpKernel* const kernel, rewriter_.KernelOf(node));
       if (kernel != nullptr) Visit(node, *kernel);
+      if (runner_.is_stopped()) return runner_.StopError(graph_.origin_at_site(node));
     }
-    for (size_t i = 0; i < pending_values_.size(); ++i) {
-      PendingValue& pending = pending_values_[i];
-      if (pending.is_done || pending.kind != PendingValue::kProduct) continue;
+    for (PendingValue& pending : pending_values_) {
+      if (pending.is_done) continue;
       const int32_t last = pending.nodes.back();
+      if (pending.kind != PendingValue::kProduct) {
+        if (pending.may_be_clamped()) {
+          Report(pending.nodes[0], "no fake-quantization node reads its result");
+        }
+        continue;
+      }
       PlanGraph::NewNode added;
       if (MakeProduct(&pending, nullptr, &added)) rewriter_.Replace(last, std::move(added));
     }
     for (const auto& [node, integers] : quantizers_) {
       const IntegerValue& value = integer_values_[static_cast<size_t>(integers)];
-      if (!value.is_read && !computed_[static_cast<size_t>(integers)]) continue;
+      if (!value.is_read && !value.is_computed) continue;
       PlanGraph::NewNode added = rewriter_.NewNodeFor({node}, "Dequantize");
       added.kernel = MakeDequantize(value.format);
       added.inputs = {value.value};
@@ -149,14 +234,16 @@ class IntegerPlanner {
     if (const auto* const quantizer = dynamic_cast<const QuantizingKernel*>(&kernel)) {
       return VisitQuantizer(node, kernel, *quantizer);
     }
+    if (graph_.output_types(node)[0] != DT_FLOAT) return;
+    if (const auto* const form = dynamic_cast<const IntegerFormKernel*>(&kernel)) {
+      if (BeginsForm(node, *form)) return;
+    }
     if (const auto* const product = dynamic_cast<const IntegerProductKernel*>(&kernel)) {
       return VisitProduct(node, *product);
     }
-    if (graph_.output_types(node)[0] != DT_FLOAT) return;
-    const std::string& op = graph_.origin(node).type_string();
-    if (ReadsBytes(node, op) || Moves(node, op) || Extends(node, op)) return;
-    if (IsOneOf(op, {"Add", "AddV2", "Mul"}) && BeginsPair(node, op, kernel)) return;
-    if (IsElementwise(node, kernel)) return;
+    const uint32_t roles = RolesOf(graph_.origin(node).type_string());
+    if (ReadsBytes(node, roles) || Moves(node, roles) || Extends(node, roles)) return;
+    if (BeginsPair(node, roles) || IsElementwise(node, kernel)) return;
     for (int i = 0; i < graph_.num_inputs(node); ++i) {
       if (IntegersOf(graph_.edge(node, i)) != kNone) {
         return Report(node, "there is no kernel of integers");
@@ -184,12 +271,30 @@ class IntegerPlanner {
     return &pending_values_[static_cast<size_t>(found)];
   }
 
+  // Returns the pending table of a value, or null. Tables may have any number of readers: each of
+  // them computes the nodes of the table anew.
+  PendingValue* TableOf(PlanGraph::Value value) {
+    if (value.is_feed() || value.output != 0 ||
+        static_cast<size_t>(value.node) >= pending_.size()) {
+      return nullptr;
+    }
+    const int found = pending_[static_cast<size_t>(value.node)];
+    if (found == kNone) return nullptr;
+    PendingValue& pending = pending_values_[static_cast<size_t>(found)];
+    return pending.kind == PendingValue::kTable && pending.moves.empty() ? &pending : nullptr;
+  }
+
+  const IntegerValue& integers(int index) const {
+    return integer_values_[static_cast<size_t>(index)];
+  }
+
   int AddIntegers(PlanGraph::Value value, const IntegerFormat& format, std::vector<int> sources,
                   bool is_computed = false) {
-    integer_values_.push_back({value, format, std::move(sources), false});
-    computed_.push_back(is_computed);
+    integer_values_.push_back({value, format, std::move(sources), is_computed, false});
     return static_cast<int>(integer_values_.size()) - 1;
   }
+
+  bool HasControls(int32_t node) const { return graph_.num_edges(node) > graph_.num_inputs(node); }
 
   // Marks integers and everything that they are computed from.
   void MarkRead(const std::vector<int>& values) {
@@ -215,13 +320,11 @@ class IntegerPlanner {
     return rewriter_.ConstantOf(value, constant);
   }
 
-  // Computes a node outside of a run.
+  // Computes output 0 of a node.
   absl::StatusOr<Tensor> Compute(int32_t node, const OpKernel& kernel, std::vector<Tensor> inputs) {
-    RunContext run;
-    run.max_loop_threads = 1;
     std::vector<Tensor> outputs;
-    GRADFLOW_RETURN_IF_ERROR(internal::RunNodeKernel(graph_.origin(node), kernel,
-                                                     absl::MakeSpan(inputs), run, &outputs));
+    GRADFLOW_RETURN_IF_ERROR(
+        runner_.Run(graph_.origin(node), kernel, absl::MakeSpan(inputs), &outputs));
     return std::move(outputs[0]);
   }
 
@@ -245,22 +348,27 @@ class IntegerPlanner {
     const absl::StatusOr<QuantizingKernel::Formats> formats = quantizer.FormatsOf(inputs);
     if (!formats.ok()) return Report(node, formats.status().message());
     if (formats->formats.size() != 1) return Report(node, "its channels have different ranges");
-    const IntegerFormat format = formats->formats[0];
+    const IntegerFormat format =
+        tflite_ ? TfLiteFormat(formats->formats[0]) : formats->formats[0];
     int& result = integers_[static_cast<size_t>(node)];
     if (PendingValue* const pending = PendingOf(x, node)) {
       result = Quantize(pending, node, kernel, inputs, format);
+    } else if (const PendingValue* const table = TableOf(x)) {
+      PendingValue copy = *table;
+      result = Quantize(&copy, node, kernel, inputs, format);
     } else if (const int source = IntegersOf(x); source != kNone) {
+      if (integers(source).format == format && !HasControls(node)) {
+        result = source;
+        return;
+      }
       PendingValue same;
       same.kind = PendingValue::kTable;
       same.inputs = {source};
-      result = integer_values_[static_cast<size_t>(source)].format == format
-                   ? source
-                   : Quantize(&same, node, kernel, inputs, format);
-      if (result == source) return;
+      result = Quantize(&same, node, kernel, inputs, format);
     }
     if (result == kNone) {
       PlanGraph::NewNode added = rewriter_.NewNodeFor({node}, "Quantize");
-      added.kernel = quantizer.MakeQuantize(inputs);
+      added.kernel = tflite_ ? MakeTfLiteQuantize(format) : quantizer.MakeQuantize(inputs);
       added.inputs = {x};
       added.output_types = {DT_UINT8};
       result = AddIntegers({graph_.AddNode(std::move(added)), 0}, format, {});
@@ -283,17 +391,32 @@ class IntegerPlanner {
       case PendingValue::kTable:
         if (!MakeTable(*pending, quantizer, kernel, ranges, format, &added)) return kNone;
         break;
+      case PendingValue::kForm:
+        if (!MakeForm(pending, format, &added)) return kNone;
+        break;
+      case PendingValue::kConcat:
+        if (!MakeConcat(*pending, quantizer, kernel, ranges, format, &added)) return kNone;
+        break;
     }
     pending->is_done = true;
+    // The reader of the integers does not read the quantizer's result.
+    if (pending->kind != PendingValue::kTable || !pending->nodes.empty()) {
+      const PlanGraph::NewNode controls = rewriter_.NewNodeFor({quantizer}, "");
+      added.control_inputs.insert(added.control_inputs.end(), controls.control_inputs.begin(),
+                                  controls.control_inputs.end());
+    }
     added.output_types = {DT_UINT8};
     PlanGraph::Value value = {graph_.AddNode(std::move(added)), 0};
     for (const int32_t move : pending->moves) {
-      const absl::StatusOr<PlanGraph::Value> moved = MoveIntegers(move, {value}, format);
+      const absl::StatusOr<PlanGraph::NewNode> moved = MoveIntegers(move, {value}, format);
       // Moves() has already made such a kernel.
       if (!moved.ok()) return kNone;
-      value = *moved;
+      value = {graph_.AddNode(*moved), 0};
     }
-    if (pending->kind == PendingValue::kProduct) {
+    const bool is_product =
+        pending->kind == PendingValue::kProduct ||
+        (pending->kind == PendingValue::kForm && pending->inputs.size() > 1);
+    if (is_product) {
       MarkRead(pending->inputs);
       return AddIntegers(value, format, {}, /*is_computed=*/true);
     }
@@ -303,7 +426,7 @@ class IntegerPlanner {
   // ---- Products ----
 
   void VisitProduct(int32_t node, const IntegerProductKernel& product) {
-    if (graph_.output_types(node)[0] != DT_FLOAT || graph_.num_inputs(node) != 2) return;
+    if (graph_.num_inputs(node) != 2) return;
     const int input = IntegersOf(graph_.edge(node, 0));
     if (input == kNone) return Report(node, "its input is not quantized");
     const absl::StatusOr<QuantizedWeights> weights = FindWeights(graph_.edge(node, 1));
@@ -321,9 +444,14 @@ class IntegerPlanner {
     pending.product = &product;
     pending.weights = weights->integers;
     pending.rank = channels->rank;
-    const double scale = integer_values_[static_cast<size_t>(input)].format.scale;
+    const IntegerFormat& format = integers(input).format;
+    // TensorFlow Lite multiplies the scales of a matrix product in float.
+    const bool in_float = tflite_ && channels->rank == 2 && scales == 1;
     for (int64_t c = 0; c < channels->count; ++c) {
-      pending.multiplier.push_back(scale * weights->scales[static_cast<size_t>(c % scales)]);
+      const auto at = static_cast<size_t>(c % scales);
+      const double product = format.scale * weights->scales[at];
+      pending.multiplier.push_back(in_float ? static_cast<float>(product) : product);
+      pending.offset_scale.push_back(RangeScale(format) * weights->range_scales[at]);
     }
     pending.offset.resize(pending.multiplier.size());
     AddPending(node, std::move(pending));
@@ -341,8 +469,8 @@ class IntegerPlanner {
     Tensor weights;
     int32_t constant = kNone;
     if (rewriter_.ConstantOf(value, &weights, &constant)) {
-      result.scales = {1};
-      GRADFLOW_RETURN_IF_ERROR(CheckFirstUse(constant));
+      result.scales = result.range_scales = {1};
+      GRADFLOW_RETURN_IF_ERROR(UseWeights(constant, weights));
       GRADFLOW_RETURN_IF_ERROR(SetIntegers(weights, &result));
       return result;
     }
@@ -350,9 +478,8 @@ class IntegerPlanner {
     constexpr size_t kMaxReshapes = 8;
     std::vector<int32_t> reshapes;
     while (!value.is_feed() && value.output == 0 && reshapes.size() < kMaxReshapes &&
-           graph_.is_original(value.node) &&
-           IsOneOf(graph_.origin(value.node).type_string(),
-                   {"Identity", "Reshape", "Squeeze", "ExpandDims"})) {
+           graph_.is_original(value.node) && !HasControls(value.node) &&
+           (RolesOf(graph_.origin(value.node).type_string()) & kReshapes) != 0) {
       reshapes.push_back(value.node);
       value = graph_.edge(value.node, 0);
     }
@@ -362,16 +489,20 @@ class IntegerPlanner {
     GRADFLOW_ASSIGN_OR_RETURN(const OpKernel* const kernel, rewriter_.KernelOf(value.node));
     const auto* const quantizer = dynamic_cast<const QuantizingKernel*>(kernel);
     if (quantizer == nullptr) return errors::Unimplemented("its weights are not quantized");
+    if (HasControls(value.node)) return errors::Unimplemented("its weights have control inputs");
     std::vector<Tensor> inputs;
     if (!ConstantRanges(value.node, &inputs) ||
         !rewriter_.ConstantOf(graph_.edge(value.node, 0), &inputs[0], &constant)) {
       return errors::Unimplemented("its weights are not constant");
     }
-    GRADFLOW_RETURN_IF_ERROR(CheckFirstUse(constant));
-    GRADFLOW_ASSIGN_OR_RETURN(const QuantizingKernel::Formats formats,
-                              quantizer->FormatsOf(inputs));
+    GRADFLOW_RETURN_IF_ERROR(UseWeights(constant, inputs[0]));
+    GRADFLOW_ASSIGN_OR_RETURN(QuantizingKernel::Formats formats, quantizer->FormatsOf(inputs));
     if (formats.formats.empty()) return errors::Unimplemented("its weights have no channels");
-    for (const IntegerFormat& format : formats.formats) result.scales.push_back(format.scale);
+    for (IntegerFormat& format : formats.formats) {
+      if (tflite_) format = TfLiteFormat(format);
+      result.scales.push_back(format.scale);
+      result.range_scales.push_back(RangeScale(format));
+    }
     const int rank = inputs[0].dims();
     const int axis = formats.axis < 0 ? rank - 1 : formats.axis;
     for (int d = axis + 1; d < rank; ++d) result.stride *= inputs[0].dim_size(d);
@@ -379,7 +510,11 @@ class IntegerPlanner {
         (axis >= rank || inputs[0].dim_size(axis) != static_cast<int64_t>(result.scales.size()))) {
       return errors::Unimplemented("the ranges of its weights do not fit");
     }
-    GRADFLOW_ASSIGN_OR_RETURN(weights, Compute(value.node, *kernel, std::move(inputs)));
+    if (tflite_) {
+      GRADFLOW_ASSIGN_OR_RETURN(weights, RoundLikeTfLite(inputs[0], formats.formats, result));
+    } else {
+      GRADFLOW_ASSIGN_OR_RETURN(weights, Compute(value.node, *kernel, std::move(inputs)));
+    }
     for (; !reshapes.empty(); reshapes.pop_back()) {
       const int32_t reshape = reshapes.back();
       std::vector<Tensor> reshaped;
@@ -397,9 +532,28 @@ class IntegerPlanner {
 
   // Returns an error if another product has the same weights: each product packs a copy, so a small
   // graph could take any amount of memory.
-  absl::Status CheckFirstUse(int32_t weights) {
-    if (packed_.insert(weights).second) return absl::OkStatus();
-    return errors::Unimplemented("another node has the same weights");
+  absl::Status UseWeights(int32_t constant, const Tensor& weights) {
+    if (!packed_.insert(constant).second) {
+      return errors::Unimplemented("another node has the same weights");
+    }
+    runner_.AllowConstant(static_cast<int64_t>(weights.TotalBytes()));
+    return absl::OkStatus();
+  }
+
+  // Rounds float weights to the levels of their formats.
+  static absl::StatusOr<Tensor> RoundLikeTfLite(const Tensor& weights,
+                                                const std::vector<IntegerFormat>& formats,
+                                                const QuantizedWeights& layout) {
+    GRADFLOW_ASSIGN_OR_RETURN(Tensor rounded, Tensor::Allocate(DT_FLOAT, weights.shape()));
+    const absl::Span<const float> from = weights.flat<float>();
+    auto* const to = static_cast<float*>(rounded.raw_data());
+    const auto stride = static_cast<size_t>(layout.stride);
+    for (size_t i = 0; i < from.size(); ++i) {
+      const size_t c = i / stride % formats.size();
+      to[i] = static_cast<float>(TfLiteSteps(from[i], layout.range_scales[c], formats[c]) *
+                                 layout.scales[c]);
+    }
+    return rounded;
   }
 
   // Divides weights by their scales.
@@ -426,7 +580,7 @@ class IntegerPlanner {
 
   // Sets *added to the kernel of a product that computes integers, or floats if `format` is null.
   bool MakeProduct(PendingValue* pending, const IntegerFormat* format, PlanGraph::NewNode* added) {
-    const IntegerValue& input = integer_values_[static_cast<size_t>(pending->inputs[0])];
+    const IntegerValue& input = integers(pending->inputs[0]);
     IntegerProductArgs args;
     args.weights = pending->weights;
     args.zero_point = input.format.zero_point;
@@ -436,10 +590,8 @@ class IntegerPlanner {
     args.result.is_float = format == nullptr;
     SetClamp(*pending, format, &args.result.lowest, &args.result.highest);
     if (format != nullptr) args.result.zero_point = format->zero_point;
-    const bool finite = std::all_of(args.result.multiplier.begin(), args.result.multiplier.end(),
-                                    [](float value) { return std::isfinite(value); }) &&
-                        std::all_of(args.result.offset.begin(), args.result.offset.end(),
-                                    [](float value) { return std::isfinite(value); });
+    bool finite = AreFinite(pending->multiplier, step) && AreFinite(pending->offset, step);
+    if (tflite_ && format != nullptr) finite = finite && SetFixedPoint(*pending, step, &args.result);
     auto kernel = finite ? pending->product->MakeIntegerProduct(args)
                          : errors::Unimplemented("its results exceed the range of its format");
     pending->is_done = true;
@@ -447,38 +599,57 @@ class IntegerPlanner {
       Report(pending->nodes[0], kernel.status().message());
       return false;
     }
-    *added = rewriter_.NewNodeFor(
-        pending->nodes, absl::StrCat("Integer", graph_.origin(pending->nodes[0]).type_string()));
+    *added = NewIntegerNode(pending->nodes);
     added->kernel = *std::move(kernel);
     added->inputs = {input.value};
     MarkRead(pending->inputs);
     return true;
   }
 
+  // Sets the factors of a product with the rounding of TensorFlow Lite. Returns false if a factor
+  // is too large.
+  static bool SetFixedPoint(const PendingValue& pending, double step, IntegerResult* result) {
+    constexpr double kMax = std::numeric_limits<int32_t>::max();
+    for (size_t c = 0; c < pending.multiplier.size(); ++c) {
+      const double factor = pending.multiplier[c] / step;
+      if (std::abs(factor) >= FixedPoint::kMaxFactor) return false;
+      const double offset = std::round(pending.offset[c] / pending.offset_scale[c]);
+      // NaN is not less either.
+      if (!(std::abs(offset) < kMax)) return false;
+      result->fixed.push_back(ToFixedPoint(factor));
+      result->fixed_offset.push_back(static_cast<int32_t>(offset));
+    }
+    return true;
+  }
+
   // Sets the clamp of a value in steps of the format; in floats if `format` is null.
-  static void SetClamp(const PendingValue& pending, const IntegerFormat* format, float* lowest,
-                       float* highest) {
+  void SetClamp(const PendingValue& pending, const IntegerFormat* format, float* lowest,
+                float* highest) const {
     constexpr double kMax = std::numeric_limits<float>::max();
     const double step = format == nullptr ? 1 : format->scale;
     const double first = format == nullptr ? -kMax : -format->zero_point;
     const double last = format == nullptr ? kMax : format->highest - format->zero_point;
-    *lowest = static_cast<float>(std::clamp(pending.lowest / step, first, last));
-    *highest = static_cast<float>(std::clamp(pending.highest / step, first, last));
+    const auto clamp = [&](double bound) {
+      const auto steps = static_cast<float>(std::clamp(bound / step, first, last));
+      return tflite_ && format != nullptr ? std::round(steps) : steps;
+    };
+    *lowest = clamp(pending.lowest);
+    *highest = clamp(pending.highest);
   }
 
   // ---- Nodes after a product or pair ----
 
   // Returns true if the node extends a pending value.
-  bool Extends(int32_t node, const std::string& op) {
+  bool Extends(int32_t node, uint32_t roles) {
     if (!rewriter_.use(node).first_output) return false;
     for (int i = 0; i < std::min(graph_.num_inputs(node), 2); ++i) {
       PendingValue* const pending = PendingOf(graph_.edge(node, i), node);
-      if (pending == nullptr || pending->kind == PendingValue::kTable || !pending->moves.empty() ||
-          (i > 0 && !IsOneOf(op, {"Add", "AddV2", "Mul"}))) {
+      if (pending == nullptr || !pending->may_be_clamped() || !pending->moves.empty() ||
+          (i > 0 && (roles & (kAdds | kMultiplies)) == 0)) {
         continue;
       }
-      if (!Clamps(op, pending) && !AddsConstant(node, op, i, pending) &&
-          !Normalizes(node, op, pending)) {
+      if (!Clamps(roles, pending) && !AddsConstant(node, roles, i, pending) &&
+          !Normalizes(node, roles, pending)) {
         continue;
       }
       pending->nodes.push_back(node);
@@ -489,38 +660,43 @@ class IntegerPlanner {
     return false;
   }
 
-  static bool Clamps(const std::string& op, PendingValue* pending) {
-    if (!IsOneOf(op, {"Relu", "Relu6"})) return false;
+  static bool Clamps(uint32_t roles, PendingValue* pending) {
+    if ((roles & (kRelu | kRelu6)) == 0) return false;
     constexpr double kSix = 6;
-    const double highest = op == "Relu6" ? kSix : kInfinity;
+    const double highest = (roles & kRelu6) != 0 ? kSix : kInfinity;
     pending->lowest = std::clamp<double>(pending->lowest, 0, highest);
     pending->highest = std::clamp<double>(pending->highest, 0, highest);
     return true;
   }
 
   // Adds or multiplies a constant of each output channel.
-  bool AddsConstant(int32_t node, const std::string& op, int input, PendingValue* pending) {
-    if (!IsOneOf(op, {"BiasAdd", "Add", "AddV2", "Sub", "Mul"}) || !TakesAffine(node, *pending)) {
+  bool AddsConstant(int32_t node, uint32_t roles, int input, PendingValue* pending) {
+    constexpr uint32_t kFactors = kMultiplies | kDivides;
+    constexpr uint32_t kTerms = kAdds | kSubtracts;
+    const uint32_t allowed =
+        pending->kind == PendingValue::kForm ? kFactors : kFactors | kTerms;
+    if ((roles & allowed) == 0 || !TakesAffine(node, *pending)) return false;
+    std::vector<double> constant;
+    if (!RowOf(graph_.edge(node, 1 - input), *pending, (roles & kIsBias) != 0, &constant)) {
       return false;
     }
-    std::vector<double> constant;
-    if (!RowOf(graph_.edge(node, 1 - input), *pending, op == "BiasAdd", &constant)) return false;
     std::vector<double> multiplier = pending->multiplier;
     std::vector<double> offset = pending->offset;
     for (size_t c = 0; c < offset.size(); ++c) {
-      if (op == "Mul") {
-        multiplier[c] *= constant[c];
-        offset[c] *= constant[c];
+      if ((roles & kFactors) != 0) {
+        const double factor = (roles & kDivides) != 0 ? 1 / constant[c] : constant[c];
+        multiplier[c] *= factor;
+        offset[c] *= factor;
       } else {
-        offset[c] += op == "Sub" ? -constant[c] : constant[c];
+        offset[c] += (roles & kSubtracts) != 0 ? -constant[c] : constant[c];
       }
     }
     return SetAffine(std::move(multiplier), std::move(offset), pending);
   }
 
   // Applies a batch normalization in inference.
-  bool Normalizes(int32_t node, const std::string& op, PendingValue* pending) {
-    if (!IsOneOf(op, {"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"}) ||
+  bool Normalizes(int32_t node, uint32_t roles, PendingValue* pending) {
+    if ((roles & kNormalizes) == 0 || pending->kind != PendingValue::kProduct ||
         !TakesAffine(node, *pending)) {
       return false;
     }
@@ -551,12 +727,15 @@ class IntegerPlanner {
     std::string format;
     const bool channels_last =
         !GetNodeAttr(graph_.origin(node).def(), "data_format", &format).ok() || format == "NHWC";
-    return channels_last && pending.kind == PendingValue::kProduct && !pending.is_clamped();
+    return channels_last && !pending.multiplier.empty() && !pending.is_clamped();
   }
 
   static bool SetAffine(std::vector<double> multiplier, std::vector<double> offset,
                         PendingValue* pending) {
     if (!AreFinite(multiplier) || !AreFinite(offset)) return false;
+    for (size_t c = 0; c < pending->offset_scale.size(); ++c) {
+      pending->offset_scale[c] *= multiplier[c] / pending->multiplier[c];
+    }
     pending->multiplier = std::move(multiplier);
     pending->offset = std::move(offset);
     return true;
@@ -583,7 +762,8 @@ class IntegerPlanner {
 
   // ---- Sums and products of two tensors ----
 
-  bool BeginsPair(int32_t node, const std::string& op, const OpKernel& kernel) {
+  bool BeginsPair(int32_t node, uint32_t roles) {
+    if ((roles & (kAdds | kMultiplies)) == 0 || (roles & kIsBias) != 0) return false;
     const int a = IntegersOf(graph_.edge(node, 0));
     const int b = IntegersOf(graph_.edge(node, 1));
     if (a == kNone || b == kNone) return false;
@@ -591,100 +771,159 @@ class IntegerPlanner {
     pending.kind = PendingValue::kPair;
     pending.inputs = {a, b};
     pending.nodes = {node};
-    pending.multiplies = op == "Mul";
-    pending.in_float = &kernel;
+    pending.multiplies = (roles & kMultiplies) != 0;
     AddPending(node, std::move(pending));
     return true;
   }
 
   void MakePair(const PendingValue& pending, const IntegerFormat& format,
                 PlanGraph::NewNode* added) {
-    const IntegerValue& a = integer_values_[static_cast<size_t>(pending.inputs[0])];
-    const IntegerValue& b = integer_values_[static_cast<size_t>(pending.inputs[1])];
+    const IntegerValue& a = integers(pending.inputs[0]);
+    const IntegerValue& b = integers(pending.inputs[1]);
     IntegerPair pair;
     pair.formats[0] = a.format;
     pair.formats[1] = b.format;
     pair.multiplies = pending.multiplies;
     pair.format = format;
     SetClamp(pending, &format, &pair.lowest, &pair.highest);
-    pair.in_float = pending.in_float;
-    *added = rewriter_.NewNodeFor(
-        pending.nodes, absl::StrCat("Integer", graph_.origin(pending.nodes[0]).type_string()));
+    pair.tflite_rounding = tflite_;
+    *added = NewIntegerNode(pending.nodes);
     added->kernel = MakeIntegerPair(pair);
     added->inputs = {a.value, b.value};
   }
 
-  // ---- Functions of each element ----
+  // Returns a node of the plan that computes in integers.
+  PlanGraph::NewNode NewIntegerNode(absl::Span<const int32_t> nodes) const {
+    return rewriter_.NewNodeFor(nodes,
+                                absl::StrCat("Integer", graph_.origin(nodes[0]).type_string()));
+  }
 
-  // Returns true if the node computes a function of each element of a value with integers.
-  bool IsElementwise(int32_t node, const OpKernel& kernel) {
-    const auto* const step = dynamic_cast<const StepKernel*>(&kernel);
-    if (step == nullptr || graph_.output_types(node).size() != 1) return false;
-    int input = kNone;
-    for (int i = 0; i < graph_.num_inputs(node); ++i) {
-      const PlanGraph::Value value = graph_.edge(node, i);
-      const PendingValue* const pending = PendingOf(value, node);
-      const bool is_table = pending != nullptr && pending->kind == PendingValue::kTable;
-      Tensor constant;
-      if (is_table || IntegersOf(value) != kNone) {
-        if (input != kNone) return false;
-        input = i;
-      } else if (!ConstantOf(value, &constant) || constant.dims() != 0) {
-        return false;
-      }
-    }
-    if (input == kNone || !step->CanBeStep(input)) return false;
-    const PlanGraph::Value value = graph_.edge(node, input);
-    if (PendingValue* const pending = PendingOf(value, node)) {
-      if (!pending->moves.empty()) return false;
-      pending->nodes.push_back(node);
-      pending_[static_cast<size_t>(node)] = pending_[static_cast<size_t>(value.node)];
-      return true;
-    }
+  // ---- Other forms in integers ----
+
+  // Returns true if all float inputs have integers.
+  bool BeginsForm(int32_t node, const IntegerFormKernel& form) {
     PendingValue pending;
-    pending.kind = PendingValue::kTable;
-    pending.inputs = {IntegersOf(value)};
+    pending.kind = PendingValue::kForm;
+    for (int i = 0; i < graph_.num_inputs(node); ++i) {
+      if (graph_.origin(node).input_type(i) != DT_FLOAT) break;
+      pending.inputs.push_back(IntegersOf(graph_.edge(node, i)));
+      if (pending.inputs.back() == kNone) return false;
+    }
+    if (pending.inputs.empty()) return false;
     pending.nodes = {node};
+    pending.form = &form;
+    pending.multiplier = {1};
+    pending.offset = {0};
     AddPending(node, std::move(pending));
     return true;
   }
 
-  // Computes the integer of the result for each integer of the input.
+  bool MakeForm(PendingValue* pending, const IntegerFormat& format, PlanGraph::NewNode* added) {
+    IntegerFormKernel::Args args;
+    const int32_t node = pending->nodes[0];
+    *added = NewIntegerNode(pending->nodes);
+    for (int i = 0; i < graph_.num_inputs(node); ++i) {
+      added->inputs.push_back(graph_.edge(node, i));
+    }
+    for (size_t i = 0; i < pending->inputs.size(); ++i) {
+      args.inputs.push_back(integers(pending->inputs[i]).format);
+      added->inputs[i] = integers(pending->inputs[i]).value;
+    }
+    args.format = format;
+    args.factor = pending->multiplier[0];
+    SetClamp(*pending, &format, &args.lowest, &args.highest);
+    args.tflite_rounding = tflite_;
+    absl::StatusOr<std::shared_ptr<const OpKernel>> kernel = pending->form->MakeIntegerForm(args);
+    pending->is_done = true;
+    if (!kernel.ok()) {
+      Report(node, kernel.status().message());
+      return false;
+    }
+    added->kernel = *std::move(kernel);
+    return true;
+  }
+
+  // Converts the integers of all inputs to the format, and concatenates them.
+  bool MakeConcat(const PendingValue& pending, int32_t quantizer, const OpKernel& kernel,
+                  const std::vector<Tensor>& ranges, const IntegerFormat& format,
+                  PlanGraph::NewNode* added) {
+    std::vector<PlanGraph::Value> values;
+    for (const int input : pending.inputs) {
+      values.push_back(integers(input).value);
+      if (integers(input).format == format) continue;
+      PendingValue same;
+      same.kind = PendingValue::kTable;
+      same.inputs = {input};
+      PlanGraph::NewNode table;
+      if (!MakeTable(same, quantizer, kernel, ranges, format, &table)) return false;
+      table.output_types = {DT_UINT8};
+      values.back() = {graph_.AddNode(std::move(table)), 0};
+    }
+    absl::StatusOr<PlanGraph::NewNode> moved = MoveIntegers(pending.nodes[0], values, format);
+    if (!moved.ok()) return false;
+    *added = *std::move(moved);
+    return true;
+  }
+
+  // ---- Functions of each element ----
+
+  // Returns true if the node computes a function of each element of a value with integers. Several
+  // inputs may be functions of the same elements.
+  bool IsElementwise(int32_t node, const OpKernel& kernel) {
+    const auto* const step = dynamic_cast<const StepKernel*>(&kernel);
+    if (step == nullptr || graph_.output_types(node).size() != 1) return false;
+    constexpr size_t kMaxNodes = 32;
+    PendingValue pending;
+    pending.kind = PendingValue::kTable;
+    bool can_be_step = false;
+    for (int i = 0; i < graph_.num_inputs(node); ++i) {
+      const PlanGraph::Value value = graph_.edge(node, i);
+      const PendingValue* const table = TableOf(value);
+      const int source = table != nullptr ? table->inputs[0] : IntegersOf(value);
+      Tensor constant;
+      if (source != kNone) {
+        if (!pending.inputs.empty() && pending.inputs[0] != source) return false;
+        pending.inputs = {source};
+        can_be_step = can_be_step || step->CanBeStep(i);
+      } else if (!ConstantOf(value, &constant) || constant.dims() != 0) {
+        return false;
+      }
+      if (table == nullptr) continue;
+      for (const int32_t other : table->nodes) {
+        if (std::find(pending.nodes.begin(), pending.nodes.end(), other) == pending.nodes.end()) {
+          pending.nodes.push_back(other);
+        }
+      }
+    }
+    if (!can_be_step || pending.nodes.size() >= kMaxNodes) return false;
+    pending.nodes.push_back(node);
+    AddPending(node, std::move(pending));
+    return true;
+  }
+
+  // Sets *added to a kernel that looks up the integer of the result for each integer of the input.
   bool MakeTable(const PendingValue& pending, int32_t quantizer, const OpKernel& kernel,
                  const std::vector<Tensor>& ranges, const IntegerFormat& format,
                  PlanGraph::NewNode* added) {
-    const IntegerValue& input = integer_values_[static_cast<size_t>(pending.inputs[0])];
-    const NumberTable numbers = NumbersOf(input.format);
-    Tensor values(DT_FLOAT, {static_cast<int64_t>(numbers.size())});
-    std::copy(numbers.begin(), numbers.end(), values.flat<float>().data());
-    for (const int32_t node : pending.nodes) {
-      std::vector<Tensor> inputs(static_cast<size_t>(graph_.num_inputs(node)));
-      bool found = false;
-      for (int i = 0; i < graph_.num_inputs(node); ++i) {
-        Tensor constant;
-        if (ConstantOf(graph_.edge(node, i), &constant)) {
-          inputs[static_cast<size_t>(i)] = constant;
-        } else {
-          if (std::exchange(found, true)) return false;
-          inputs[static_cast<size_t>(i)] = values;
+    const IntegerValue& input = integers(pending.inputs[0]);
+    IntegerTable table;
+    if (!tflite_ || !RequantizesLikeTfLite(pending, format, &table)) {
+      const absl::StatusOr<Tensor> values = ComputeTable(pending);
+      if (!values.ok()) return false;
+      if (tflite_) {
+        table = TfLiteTable(values->flat<float>(), format);
+      } else {
+        std::vector<Tensor> inputs = ranges;
+        inputs[0] = *values;
+        const absl::StatusOr<Tensor> rounded = Compute(quantizer, kernel, std::move(inputs));
+        if (!rounded.ok()) return false;
+        for (size_t q = 0; q < table.size(); ++q) {
+          const float steps = rounded->flat<float>()(static_cast<int64_t>(q)) / format.scale;
+          table[q] = static_cast<uint8_t>(
+              std::isnan(steps) ? format.zero_point
+                                : static_cast<int32_t>(std::nearbyint(steps)) + format.zero_point);
         }
       }
-      const absl::StatusOr<const OpKernel*> step = rewriter_.KernelOf(node);
-      if (!found || !step.ok() || *step == nullptr) return false;
-      absl::StatusOr<Tensor> computed = Compute(node, **step, std::move(inputs));
-      if (!computed.ok() || computed->NumElements() != values.NumElements()) return false;
-      values = *std::move(computed);
-    }
-    std::vector<Tensor> inputs = ranges;
-    inputs[0] = values;
-    const absl::StatusOr<Tensor> rounded = Compute(quantizer, kernel, std::move(inputs));
-    if (!rounded.ok()) return false;
-    IntegerTable table;
-    for (size_t q = 0; q < table.size(); ++q) {
-      const float steps = rounded->flat<float>()(static_cast<int64_t>(q)) / format.scale;
-      table[q] = static_cast<uint8_t>(
-          std::isnan(steps) ? format.zero_point
-                            : static_cast<int32_t>(std::nearbyint(steps)) + format.zero_point);
     }
     std::vector<int32_t> nodes = pending.nodes;
     if (nodes.empty()) nodes = {quantizer};
@@ -694,15 +933,78 @@ class IntegerPlanner {
     return true;
   }
 
+  // Sets *table if TensorFlow Lite computes the nodes by scaling integers: a quantizer or a ReLU.
+  bool RequantizesLikeTfLite(const PendingValue& pending, const IntegerFormat& format,
+                             IntegerTable* table) const {
+    PendingValue clamped;
+    const float from = integers(pending.inputs[0]).format.scale;
+    double factor = static_cast<double>(from) / format.scale;
+    if (!pending.nodes.empty()) {
+      const uint32_t roles = RolesOf(graph_.origin(pending.nodes[0]).type_string());
+      if (pending.nodes.size() > 1 || !Clamps(roles, &clamped)) return false;
+      factor = from / format.scale;
+    }
+    float lowest = 0;
+    float highest = 0;
+    SetClamp(clamped, &format, &lowest, &highest);
+    if (!(factor < FixedPoint::kMaxFactor)) return false;
+    *table = TfLiteRequantize(integers(pending.inputs[0]).format, format, factor, lowest, highest);
+    return true;
+  }
+
+  // Computes the nodes of a table for all integers of the input.
+  absl::StatusOr<Tensor> ComputeTable(const PendingValue& pending) {
+    const NumberTable numbers = NumbersOf(integers(pending.inputs[0]).format);
+    Tensor source(DT_FLOAT, {static_cast<int64_t>(numbers.size())});
+    std::copy(numbers.begin(), numbers.end(), source.flat<float>().data());
+    if (pending.nodes.empty()) return source;
+    internal::HashMap<int32_t, Tensor> values;
+    for (const int32_t node : pending.nodes) {
+      std::vector<Tensor> inputs;
+      for (int i = 0; i < graph_.num_inputs(node); ++i) {
+        const PlanGraph::Value value = graph_.edge(node, i);
+        Tensor constant;
+        const auto found = values.find(value.node);
+        if (found != values.end()) {
+          inputs.push_back(found->second);
+        } else if (ConstantOf(value, &constant)) {
+          inputs.push_back(constant);
+        } else {
+          inputs.push_back(source);
+        }
+      }
+      const uint32_t roles = RolesOf(graph_.origin(node).type_string());
+      Tensor& result = values[node];
+      if (tflite_ && (roles & (kSigmoid | kTanh)) != 0) {
+        // TensorFlow Lite calls the C library.
+        result = Tensor(DT_FLOAT, source.shape());
+        const absl::Span<const float> x = inputs[0].flat<float>();
+        for (size_t q = 0; q < x.size(); ++q) {
+          result.span<float>()[q] =
+              (roles & kTanh) != 0 ? std::tanh(x[q]) : 1 / (1 + std::exp(-x[q]));
+        }
+        continue;
+      }
+      GRADFLOW_ASSIGN_OR_RETURN(const OpKernel* const kernel, rewriter_.KernelOf(node));
+      if (kernel == nullptr) return errors::Internal("a node of a table has no kernel");
+      GRADFLOW_ASSIGN_OR_RETURN(result, Compute(node, *kernel, std::move(inputs)));
+      if (result.NumElements() != source.NumElements() || result.dtype() != DT_FLOAT) {
+        return errors::Internal("a node of a table has another shape");
+      }
+    }
+    return values[pending.nodes.back()];
+  }
+
   // ---- Nodes that move elements ----
 
   // Returns true if the node converts bytes to floats, possibly scaled.
-  bool ReadsBytes(int32_t node, const std::string& op) {
-    if (op == "Cast" && graph_.origin(node).input_type(0) == DT_UINT8) {
+  bool ReadsBytes(int32_t node, uint32_t roles) {
+    if (HasControls(node)) return false;
+    if ((roles & kCasts) != 0 && graph_.origin(node).input_type(0) == DT_UINT8) {
       integers_[static_cast<size_t>(node)] = AddIntegers(graph_.edge(node, 0), {}, {});
       return true;
     }
-    if (op != "Mul") return false;
+    if ((roles & kMultiplies) == 0) return false;
     for (int i = 0; i < 2; ++i) {
       const int source = IntegersOf(graph_.edge(node, i));
       Tensor factor;
@@ -726,13 +1028,9 @@ class IntegerPlanner {
   }
 
   // Returns true if the node moves integers or the elements of a pending value.
-  bool Moves(int32_t node, const std::string& op) {
-    if (!IsOneOf(op, {"ConcatV2", "DepthToSpace", "ExpandDims", "Gather", "GatherV2", "Identity",
-                      "MaxPool", "MirrorPad", "Pad", "Reshape", "ResizeNearestNeighbor", "Reverse",
-                      "ReverseV2", "Slice", "SpaceToDepth", "Squeeze", "StridedSlice", "Tile",
-                      "Transpose"})) {
-      return false;
-    }
+  bool Moves(int32_t node, uint32_t roles) {
+    if ((roles & kMoves) == 0) return false;
+    bool same_format = true;
     std::vector<PlanGraph::Value> values;
     std::vector<int> sources;
     const Node& origin = graph_.origin(node);
@@ -740,7 +1038,8 @@ class IntegerPlanner {
       const int source = IntegersOf(graph_.edge(node, i));
       if (source == kNone) {
         PendingValue* const pending = PendingOf(graph_.edge(node, i), node);
-        if (pending == nullptr || i > 0 || op == "ConcatV2" || !MakeTypedKernel(node).ok()) {
+        if (pending == nullptr || i > 0 || (roles & kConcatenates) != 0 ||
+            !MakeTypedKernel(node).ok()) {
           return false;
         }
         pending->moves.push_back(node);
@@ -748,19 +1047,24 @@ class IntegerPlanner {
             pending_[static_cast<size_t>(graph_.edge(node, i).node)];
         return true;
       }
-      if (i > 0 && !(integer_values_[static_cast<size_t>(source)].format ==
-                     integer_values_[static_cast<size_t>(sources[0])].format)) {
-        Report(node, "its inputs have different ranges");
-        return false;
-      }
-      values.push_back(integer_values_[static_cast<size_t>(source)].value);
+      values.push_back(integers(source).value);
       sources.push_back(source);
+      same_format = same_format && integers(source).format == integers(sources[0]).format;
     }
     if (sources.empty()) return false;
-    const IntegerFormat format = integer_values_[static_cast<size_t>(sources[0])].format;
-    const absl::StatusOr<PlanGraph::Value> moved = MoveIntegers(node, values, format);
+    if (!same_format) {
+      PendingValue pending;
+      pending.kind = PendingValue::kConcat;
+      pending.inputs = std::move(sources);
+      pending.nodes = {node};
+      AddPending(node, std::move(pending));
+      return true;
+    }
+    const IntegerFormat format = integers(sources[0]).format;
+    absl::StatusOr<PlanGraph::NewNode> moved = MoveIntegers(node, values, format);
     if (!moved.ok()) return false;
-    integers_[static_cast<size_t>(node)] = AddIntegers(*moved, format, std::move(sources));
+    const PlanGraph::Value value = {graph_.AddNode(*std::move(moved)), 0};
+    integers_[static_cast<size_t>(node)] = AddIntegers(value, format, std::move(sources));
     return true;
   }
 
@@ -768,7 +1072,7 @@ class IntegerPlanner {
   absl::StatusOr<std::shared_ptr<const OpKernel>> MakeTypedKernel(int32_t node) {
     const Node& origin = graph_.origin(node);
     NodeDef def = origin.def();
-    const bool is_pad = def.op() == "Pad";
+    const bool is_pad = (RolesOf(def.op()) & kPadsZeros) != 0;
     if (is_pad) def.set_op("PadV2");
     (*def.mutable_attr())["T"].set_type(DT_UINT8);
     if (def.attr().count("Tparams") > 0) (*def.mutable_attr())["Tparams"].set_type(DT_UINT8);
@@ -789,20 +1093,19 @@ class IntegerPlanner {
     return std::shared_ptr<const OpKernel>(std::move(kernel));
   }
 
-  // Adds a node that moves the integers `values` as `node` moves floats.
-  absl::StatusOr<PlanGraph::Value> MoveIntegers(int32_t node,
-                                                const std::vector<PlanGraph::Value>& values,
-                                                const IntegerFormat& format) {
+  // Returns a node that moves the integers `values` as `node` moves floats.
+  absl::StatusOr<PlanGraph::NewNode> MoveIntegers(int32_t node,
+                                                  const std::vector<PlanGraph::Value>& values,
+                                                  const IntegerFormat& format) {
     GRADFLOW_ASSIGN_OR_RETURN(std::shared_ptr<const OpKernel> kernel, MakeTypedKernel(node));
-    const std::string& op = graph_.origin(node).type_string();
-    PlanGraph::NewNode added = rewriter_.NewNodeFor({node}, absl::StrCat("Integer", op));
+    PlanGraph::NewNode added = NewIntegerNode({node});
     added.kernel = std::move(kernel);
     added.output_types = {DT_UINT8};
     added.inputs = values;
     for (int i = static_cast<int>(values.size()); i < graph_.num_inputs(node); ++i) {
       added.inputs.push_back(graph_.edge(node, i));
     }
-    if (op == "Pad") {
+    if ((RolesOf(graph_.origin(node).type_string()) & kPadsZeros) != 0) {
       // The integer of 0.
       Tensor zero(DT_UINT8, TensorShape());
       zero.scalar<uint8_t>()() = static_cast<uint8_t>(format.zero_point);
@@ -810,19 +1113,20 @@ class IntegerPlanner {
       label.op = "ZeroPoint";
       added.inputs.push_back(rewriter_.AddConstant(std::move(label), zero, added.device));
     }
-    return PlanGraph::Value{graph_.AddNode(std::move(added)), 0};
+    return added;
   }
 
   const PassContext& context_;
+  // Rounds as TensorFlow Lite does.
+  const bool tflite_;
   PlanRewriter rewriter_;
+  ConstantRunner runner_;
   PlanGraph& graph_;
   // For each node, the index of the integers of its first output and of its pending value, or
   // kNone.
   std::vector<int> integers_;
   std::vector<int> pending_;
   std::vector<IntegerValue> integer_values_;
-  // For each of integer_values_, true if a product computes them.
-  std::vector<bool> computed_;
   std::vector<PendingValue> pending_values_;
   // The constants that are weights of products.
   internal::HashSet<int32_t> packed_;

@@ -22,6 +22,10 @@ NumberTable NumbersOf(const IntegerFormat& format);
 // Makes a kernel that replaces each integer of its input by the number that it stands for.
 std::shared_ptr<const OpKernel> MakeDequantize(const IntegerFormat& format);
 
+// Makes a kernel that replaces each number by its integer as TensorFlow Lite does: x / scale
+// rounded to the nearest integer, halves away from 0. NaN becomes the zero point.
+std::shared_ptr<const OpKernel> MakeTfLiteQuantize(const IntegerFormat& format);
+
 // Makes a kernel that replaces each integer of its input by an element of the table.
 std::shared_ptr<const OpKernel> MakeLookUp(const IntegerTable& table);
 
@@ -33,12 +37,11 @@ struct IntegerPair {
   IntegerFormat format;
   float lowest = 0;
   float highest = 0;
-  // The kernel of floats, which broadcasts. Keeps the kernel if it is not in the cache.
-  const OpKernel* in_float = nullptr;
-  std::shared_ptr<const OpKernel> owner;
+  // Rounds as TensorFlow Lite does.
+  bool tflite_rounding = false;
 };
 
-// Makes the kernel of a pair. It has two inputs of uint8.
+// Makes the kernel of a pair. It has two inputs of uint8, which broadcast.
 std::shared_ptr<const OpKernel> MakeIntegerPair(const IntegerPair& pair);
 
 }  // namespace gradflow

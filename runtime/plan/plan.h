@@ -76,6 +76,8 @@ struct PlanOptions {
   bool fold_batch_norms = false;
   // Computes with 8-bit integers between the fake-quantization nodes of the graph.
   bool integer_inference = false;
+  // With integer_inference, rounds as TensorFlow Lite does.
+  bool tflite_rounding = false;
   // If not null, reads of frozen variables (Variable::Freeze) become constants.
   const ResourceManager* resources = nullptr;
   // The names of the devices that nodes may request, at most 256. Empty means "/device:CPU:0". A

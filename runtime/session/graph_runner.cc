@@ -45,6 +45,7 @@ PlanOptions PlanOptionsOf(const SessionOptions& session) {
   options.fuse = all;
   options.fold_batch_norms = all && session.fold_batch_norms;
   options.integer_inference = all && session.integer_inference;
+  options.tflite_rounding = session.tflite_rounding;
   return options;
 }
 

@@ -78,6 +78,10 @@ struct SessionOptions {
   // the float graph by at most one step at each fake-quantization node (docs/quantization.md). Has
   // no effect at opt_level L0.
   bool integer_inference = false;
+  // With integer_inference, computes what TensorFlow Lite's converter and its reference kernels
+  // compute from the same ranges, byte for byte: fixed-point factors that round halves away from 0
+  // (docs/quantization.md). Runs are slower.
+  bool tflite_rounding = false;
   // Accepts nodes whose op is not registered or has no kernel. A run that needs such a node returns
   // NOT_FOUND or UNIMPLEMENTED with its name.
   bool allow_missing_ops = false;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <ostream>
 #include <random>
 #include <string>
 #include <utility>
@@ -116,6 +117,8 @@ class IntegerInferenceTest : public ::testing::Test {
   Output x_ = ops::Placeholder(scope_.WithOpName("x"), DT_FLOAT);
 };
 
+// The scales of the ranges should not have simple ratios, because many values would be at the border
+// between two steps.
 struct Case {
   const char* name;
   TensorShape shape;
@@ -127,12 +130,11 @@ struct Case {
   float max = 4;
 };
 
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
 std::vector<Case> Cases() {
-  const std::string quantize = "Quantize(FakeQuantWithMinMaxVars)";
-  const std::string dequantize = "Dequantize(FakeQuantWithMinMaxVars)";
-  const auto with = [&](std::vector<std::string> labels) {
-    labels.insert(labels.begin(), quantize);
-    labels.push_back(dequantize);
+  const auto with = [](std::vector<std::string> labels) {
+    labels.insert(labels.begin(), "Quantize(FakeQuantWithMinMaxVars)");
     return labels;
   };
   return {
@@ -227,7 +229,9 @@ std::vector<Case> Cases() {
       {"Add",
        {2, 300},
        with({"IntegerAddV2(AddV2, Relu)"}),
-       [](const Scope& s, const Output& x) { return ops::Relu(s, ops::AddV2(s, x, x)); }},
+       [](const Scope& s, const Output& x) { return ops::Relu(s, ops::AddV2(s, x, x)); },
+       -4,
+       3.77f},
       {"Mul",
        {2, 300},
        with({"IntegerMul(Mul)"}),
@@ -244,6 +248,98 @@ std::vector<Case> Cases() {
        [](const Scope&, const Output& x) { return x; },
        -1,
        3},
+      {"Gelu",
+       {2, 300},
+       with({"IntegerLookUp(Mul, Erf, AddV2, Mul, Mul)"}),
+       [](const Scope& s, const Output& x) {
+         const Output erf = ops::Erf(s, ops::Mul(s, x, 0.70710678f));
+         return ops::Mul(s, ops::Mul(s, x, ops::AddV2(s, erf, 1.0f)), 0.5f);
+       },
+       -0.2f,
+       3},
+      {"AddRow",
+       {6, 30},
+       with({"IntegerMean(Mean)", "IntegerAddV2(AddV2)"}),
+       [](const Scope& s, const Output& x) {
+         const Output row = Quantized(s, ops::Mean(s, x, {0}), -1, 1.17f);
+         return ops::AddV2(s, x, row);
+       },
+       -4,
+       3.77f},
+      {"MulColumn",
+       {6, 30},
+       with({"IntegerMean(Mean)", "IntegerMul(Mul)"}),
+       [](const Scope& s, const Output& x) {
+         const Output column =
+             Quantized(s, ops::Mean(s, x, {1}, ops::Mean::KeepDims(true)), -1, 1.17f);
+         return ops::Mul(s, column, x);
+       },
+       -4,
+       3.77f},
+      {"AvgPool",
+       {2, 9, 7, 20},
+       with({"IntegerAvgPool(AvgPool)"}),
+       [](const Scope& s, const Output& x) {
+         return ops::AvgPool(s, x, {1, 3, 3, 1}, {1, 2, 2, 1}, "SAME");
+       },
+       -3,
+       1.77f},
+      {"MeanRelu",
+       {2, 9, 7, 300},
+       with({"IntegerMean(Mean, Relu)", "IntegerReshape(Reshape)"}),
+       [](const Scope& s, const Output& x) {
+         const Output mean = ops::Mean(s, x, {1, 2}, ops::Mean::KeepDims(true));
+         return ops::Reshape(s, ops::Relu(s, mean), {-1, 300});
+       },
+       -0.5f,
+       1},
+      {"Softmax",
+       {7, 30},
+       with({"IntegerSoftmax(Softmax)"}),
+       [](const Scope& s, const Output& x) { return ops::Softmax(s, x); },
+       0,
+       1},
+      {"LongSoftmax",
+       {3, 700},
+       with({"IntegerSoftmax(Softmax)"}),
+       [](const Scope& s, const Output& x) { return ops::Softmax(s, x); },
+       0,
+       0.02f},
+      {"Attention",
+       {2, 3, 9, 10},
+       with({"IntegerBatchMatMulV2(BatchMatMulV2, Mul)", "IntegerSoftmax(Softmax)",
+             "IntegerBatchMatMulV2(BatchMatMulV2)"}),
+       [](const Scope& s, const Output& x) {
+         const Output scores =
+             ops::Mul(s, ops::BatchMatMulV2(s, x, x, ops::BatchMatMulV2::AdjY(true)), 0.3f);
+         const Output weights = Quantized(s, ops::Softmax(s, Quantized(s, scores, -9, 9)), 0, 1);
+         return ops::BatchMatMulV2(s, weights, x);
+       }},
+      {"MatMulOfActivations",
+       {7, 10},
+       with({"IntegerMatMul(MatMul)"}),
+       [](const Scope& s, const Output& x) {
+         return ops::MatMul(s, x, x, ops::MatMul::TransposeA(true));
+       },
+       -20,
+       30},
+      {"ConcatOfRanges",
+       {3, 20},
+       with({"IntegerLookUp(Sigmoid)", "IntegerLookUp(FakeQuantWithMinMaxVars)",
+             "IntegerLookUp(FakeQuantWithMinMaxVars)", "IntegerConcatV2(ConcatV2)"}),
+       [](const Scope& s, const Output& x) {
+         return ops::Concat(s, {Quantized(s, ops::Sigmoid(s, x), 0, 1), x}, 1);
+       }},
+      {"Resize",
+       {2, 3, 4, 5},
+       with({"IntegerResizeNearestNeighbor(ResizeNearestNeighbor)", "IntegerPad(Pad)",
+             "IntegerTranspose(Transpose)", "ZeroPoint(Pad)"}),
+       [](const Scope& s, const Output& x) {
+         const Output big = ops::ResizeNearestNeighbor(s, x, {7, 9});
+         return ops::Transpose(s, ops::Pad(s, big, {{0, 0}, {1, 0}, {0, 2}, {0, 0}}), {0, 2, 1, 3});
+       },
+       -3,
+       2},
   };
 }
 
@@ -253,14 +349,23 @@ TEST_P(IntegerOps, AreWithinOneStep) {
   const Case& c = GetParam();
   const Output input = Quantized(scope_, x_, -3, 2);
   const Output y = Quantized(scope_, c.build(scope_, input), c.min, c.max);
-  // A second reader of the first quantizer's integers.
   GRADFLOW_ASSERT_OK(scope_.status());
-  if (std::string(c.name) != "Sigmoid" && std::string(c.name) != "Requantize" &&
-      std::string(c.name) != "Add" && std::string(c.name) != "Mul") {
-    EXPECT_EQ(Labels({y}), c.labels);
+  // A product with a matrix of integers, so that something reads the integers.
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor result,
+                                Run(y, RandomTensor(DT_FLOAT, c.shape, -4, 4, 1), false));
+  const int64_t channels = result.dim_size(result.dims() - 1);
+  Tensor identity(DT_FLOAT, {channels, channels});
+  for (int64_t i = 0; i < channels * channels; ++i) {
+    identity.flat<float>()(i) = i / channels == i % channels ? 1 : 0;
   }
+  const Output read = ops::MatMul(scope_, ops::Reshape(scope_, y, {-1, static_cast<int>(channels)}),
+                                  ops::Const(scope_, identity));
+  std::vector<std::string> labels = Labels({read});
+  std::vector<std::string> expected = c.labels;
+  expected.insert(expected.end(), {"IntegerReshape(Reshape)", "IntegerMatMul(MatMul)"});
+  EXPECT_THAT(labels, ::testing::UnorderedElementsAreArray(expected));
   for (const uint32_t seed : {1u, 2u}) {
-    ExpectWithin((c.max - c.min) / 255, y, RandomTensor(DT_FLOAT, c.shape, -4, 4, seed));
+    ExpectWithin((c.max - c.min) / 255, read, RandomTensor(DT_FLOAT, c.shape, -4, 4, seed));
   }
 }
 
@@ -413,10 +518,11 @@ TEST_F(IntegerInferenceTest, ReportsWhyNodesComputeInFloats) {
   const Output d =
       ops::FakeQuantWithMinMaxArgs(s.WithOpName("d"), x_, ops::FakeQuantWithMinMaxArgs::NumBits(9));
   const Output e = ops::Softmax(s.WithOpName("e"), x);
+  const Output f = ops::Softplus(s.WithOpName("f"), ops::ReduceMax(s.NewSubScope("g"), x, {0}));
   GRADFLOW_ASSERT_OK_AND_ASSIGN(
       const PlanReport report,
-      ReportPlan(*s.graph(), {"x"}, {a.name(), b.name(), c.name(), d.name(), e.name()}, false,
-                 true));
+      ReportPlan(*s.graph(), {"x"}, {a.name(), b.name(), c.name(), d.name(), e.name(), f.name()},
+                 false, true));
   std::vector<std::string> texts;
   for (const PlanReport::Change& change : report.in_float) {
     texts.push_back(absl::StrCat(change.name, ": ", change.origins[0]));
@@ -425,7 +531,8 @@ TEST_F(IntegerInferenceTest, ReportsWhyNodesComputeInFloats) {
                                                      "b: its weights are not quantized to 8 bits",
                                                      "c: its range is not constant",
                                                      "d: it rounds to more than 256 levels",
-                                                     "e: there is no kernel of integers"));
+                                                     "e: no fake-quantization node reads its result",
+                                                     "g/Max: there is no kernel of integers"));
 }
 
 // Each product packs its weights, so that copies could exhaust the memory.
@@ -437,6 +544,43 @@ TEST_F(IntegerInferenceTest, OnlyOneOfSeveralProductsPacksSharedWeights) {
   for (const std::string& label : Labels({y})) products += label == "IntegerMatMul(MatMul)";
   EXPECT_EQ(products, 1);
   ExpectWithin(0.3, y, RandomTensor(DT_FLOAT, {5, 4}, -4, 4));
+}
+
+// Nodes that a kernel replaces may have control inputs. The kernel then waits for them.
+TEST_F(IntegerInferenceTest, ReplacedNodesKeepTheirControlInputs) {
+  // Places in a small network where a node has a control input.
+  for (int place = 0; place < 8; ++place) {
+    SCOPED_TRACE(place);
+    scope_ = Scope::NewRootScope();
+    x_ = ops::Placeholder(scope_.WithOpName("x"), DT_FLOAT);
+    const Output condition = ops::Placeholder(scope_.WithOpName("condition"), DT_BOOL);
+    const Operation check = ops::Assert(scope_, condition, {x_}).operation;
+    int next = 0;
+    const auto at = [&] {
+      return next++ == place ? scope_.WithControlDependencies({check}) : scope_;
+    };
+    const Output input = ops::FakeQuantWithMinMaxVars(at(), x_, -4.0f, 4.0f);
+    const Output weights = ops::FakeQuantWithMinMaxVars(at(), Random(scope_, {4, 4}, 1), -1.0f, 1.0f);
+    const Output product = ops::MatMul(at(), input, weights);
+    const Output relu = ops::Relu(at(), product);
+    // Its readers read integers, not its result.
+    const Output rounded = ops::FakeQuantWithMinMaxVars(at(), relu, 0.0f, 4.0f);
+    const Output same = ops::FakeQuantWithMinMaxVars(at(), rounded, 0.0f, 4.0f);
+    const Output sigmoid = ops::Sigmoid(at(), same);
+    const Output table = ops::FakeQuantWithMinMaxVars(at(), sigmoid, 0.0f, 1.0f);
+    const Output y = ops::MatMul(scope_, table, Weights(scope_, {4, 4}, 3));
+    GRADFLOW_ASSERT_OK(scope_.status());
+    SessionOptions options;
+    options.integer_inference = true;
+    ClientSession session(scope_, options);
+    for (const bool holds : {true, false}) {
+      const Tensor fed = ::gradflow::testing::AsScalar<bool>(holds);
+      std::vector<Tensor> outputs;
+      const absl::Status status =
+          session.Run({{x_, RandomTensor(DT_FLOAT, {2, 4}, -4, 4, 1)}, {condition, fed}}, {y}, &outputs);
+      EXPECT_EQ(status.ok(), holds) << status;
+    }
+  }
 }
 
 TEST_F(IntegerInferenceTest, QuantizersWithoutIntegerReadersStay) {
