@@ -19,6 +19,7 @@
 #include <memory>
 #include <numeric>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -306,9 +307,14 @@ int Main(int argc, char** argv) {
     std::cerr << "usage: saved_model [--small] [--benchmark_out=FILE]\n";
     return 2;
   }
-  std::string folder =
+  // Static, because Check() ends the process.
+  static std::string folder =
       (std::filesystem::temp_directory_path() / "gradflow_saved_model_XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) Check(absl::ErrnoToStatus(errno, folder));
+  atexit([] {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder, ignored);
+  });
   const Network network = small ? Network::kMobileNetV2 : Network::kResNet50;
   Table table;
   // The network is written by another process, so that freed memory of its making does not hide
@@ -329,7 +335,6 @@ int Main(int argc, char** argv) {
   MeasureCalls(folder + "/half_plus_two", small, &table, &results);
   table.Print();
   results.Write();
-  std::filesystem::remove_all(folder);
   return 0;
 }
 
