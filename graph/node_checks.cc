@@ -91,8 +91,7 @@ absl::Status CheckNodeName(absl::string_view name) {
   if (valid) return absl::OkStatus();
   return errors::InvalidArgument(
       "the name must begin with a letter, a digit or '.', and continue with these, '_', '-', '/' "
-      "and "
-      "'>'");
+      "and '>'");
 }
 
 bool HaveSameAttrs(const NodeDef& a, const NodeDef& b) {

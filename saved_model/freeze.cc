@@ -165,6 +165,11 @@ class FunctionSpecializer {
       return errors::InvalidArgument("expected at most ", limits_.max_nodes,
                                      " nodes of functions (GraphLimits::max_nodes)");
     }
+    num_bytes_ += static_cast<int64_t>(found->ByteSizeLong());
+    if (num_bytes_ > limits_.max_file_bytes) {
+      return errors::InvalidArgument("expected functions of at most ", limits_.max_file_bytes,
+                                     " bytes (GraphLimits::max_file_bytes)");
+    }
     FunctionDef function = *found;
     std::string new_name = absl::StrCat(name, "_frozen");
     for (int i = 1; !names_.insert(new_name).second; ++i) {
@@ -282,8 +287,9 @@ class FunctionSpecializer {
   std::map<std::pair<std::string, std::map<int, DataType>>, std::string> made_;
   // A deque, because functions_ points to its elements.
   std::deque<FunctionDef> new_functions_;
-  // The nodes of the new functions.
+  // The nodes and bytes of the new functions.
   int64_t num_nodes_ = 0;
+  int64_t num_bytes_ = 0;
 };
 
 // Copies the nodes that outputs need to a new graph.
@@ -383,21 +389,30 @@ class Freezer {
                 : absl::StrCat("in ", internal::Quoted(place.first->prefix), ": "),
             made.status());
       }
+      for (const NewTensor& output : made->outputs) num_bytes_ += BytesOf(output.name);
+      for (const std::string& control : made->controls) num_bytes_ += BytesOf(control);
       done_.emplace(place, *std::move(made));
       if (++num_made_ > options_.limits.max_nodes) {
         return errors::InvalidArgument("expected at most ", options_.limits.max_nodes,
                                        " nodes (GraphLimits::max_nodes)");
       }
-      if (num_bytes_ > options_.limits.max_file_bytes) {
-        return errors::InvalidArgument("expected nodes of at most ", options_.limits.max_file_bytes,
-                                       " bytes (GraphLimits::max_file_bytes)");
-      }
+      GRADFLOW_RETURN_IF_ERROR(CheckBytes());
     }
     return absl::OkStatus();
   }
 
-  // Adds a node to the result. Values of variables are not counted, because they are in memory
-  // already.
+  // The bytes of a name in memory.
+  static int64_t BytesOf(const std::string& name) {
+    return static_cast<int64_t>(sizeof(name) + name.size());
+  }
+
+  absl::Status CheckBytes() const {
+    if (num_bytes_ <= options_.limits.max_file_bytes) return absl::OkStatus();
+    return errors::InvalidArgument("expected nodes of at most ", options_.limits.max_file_bytes,
+                                   " bytes (GraphLimits::max_file_bytes)");
+  }
+
+  // Adds a node to the result.
   void AddNode(NodeDef node) {
     num_bytes_ += static_cast<int64_t>(node.ByteSizeLong());
     *result_.graph.add_node() = std::move(node);
@@ -408,6 +423,10 @@ class Freezer {
     GRADFLOW_RETURN_IF_ERROR(node->CheckResolved());
     // The first nodes in the graph of a function are its arguments.
     if (node->op().functional() == FunctionalOp::kArg) {
+      if (call->call == nullptr) {
+        return errors::InvalidArgument(internal::NodePrefix(node->def()),
+                                       "an argument of a function must be in a function");
+      }
       needs->emplace_back(call->caller, call->call->sources()[node->id()].node);
       return absl::OkStatus();
     }
@@ -603,6 +622,7 @@ class Freezer {
       (*identity.mutable_attr())["T"].set_type(place.second->output_type(static_cast<int>(i)));
       made.outputs[i].name = identity.name();
       AddNode(std::move(identity));
+      GRADFLOW_RETURN_IF_ERROR(CheckBytes());
     }
     return made;
   }
@@ -632,11 +652,15 @@ class Freezer {
     }
     const absl::StatusOr<Tensor> value = (*variable)->Read();
     if (!value.ok()) return error(value.status());
-    NodeDef* const constant = result_.graph.add_node();
-    constant->set_name(name);
-    constant->set_op("Const");
-    (*constant->mutable_attr())["dtype"].set_type(value->dtype());
-    value->AsProtoTensorContent((*constant->mutable_attr())["value"].mutable_tensor());
+    // Several variables may share a buffer, but each constant has a copy of it.
+    num_bytes_ += static_cast<int64_t>(value->TotalBytes());
+    GRADFLOW_RETURN_IF_ERROR(CheckBytes());
+    NodeDef constant;
+    constant.set_name(name);
+    constant.set_op("Const");
+    (*constant.mutable_attr())["dtype"].set_type(value->dtype());
+    value->AsProtoTensorContent((*constant.mutable_attr())["value"].mutable_tensor());
+    *result_.graph.add_node() = std::move(constant);
     ++result_.num_variables;
     return absl::OkStatus();
   }

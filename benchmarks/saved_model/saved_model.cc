@@ -19,6 +19,7 @@
 #include <memory>
 #include <numeric>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -309,9 +310,14 @@ int Main(int argc, char** argv) {
     std::cerr << "usage: saved_model [--small] [--benchmark_out=FILE]\n";
     return 2;
   }
-  std::string folder =
+  // Static, because Check() ends the process.
+  static std::string folder =
       (std::filesystem::temp_directory_path() / "gradflow_saved_model_XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) Check(absl::ErrnoToStatus(errno, folder));
+  atexit([] {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder, ignored);
+  });
   const Network network = small ? Network::kMobileNetV2 : Network::kResNet50;
   Table table;
   // A child process writes the models. Otherwise loading could reuse memory that writing has freed,
@@ -332,7 +338,6 @@ int Main(int argc, char** argv) {
   MeasureCalls(folder + "/half_plus_two", small, &table, &results);
   table.Print();
   results.Write();
-  std::filesystem::remove_all(folder);
   return 0;
 }
 

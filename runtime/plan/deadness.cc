@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "gradflow/graph/control_flow.h"
+#include "gradflow/runtime/plan/copied_values.h"
 
 namespace gradflow {
 namespace {
@@ -23,7 +24,8 @@ bool HasSwitch(const PlanGraph& graph) {
 
 class Deadness {
  public:
-  explicit Deadness(const PlanGraph& graph) : graph_(graph), conditions_(graph.num_nodes()) {
+  explicit Deadness(const PlanGraph& graph)
+      : graph_(graph), copied_(graph), conditions_(graph.num_nodes()) {
     sets_.emplace_back();
     ids_.emplace(sets_[0], 0);
     for (const int32_t node : graph.order()) Visit(node);
@@ -118,16 +120,7 @@ class Deadness {
 
   // Returns the number of the condition that decides a Switch.
   int32_t ConditionOf(int32_t node) {
-    // Limits the time for long chains.
-    constexpr int kMaxSteps = 16;
-    Value source = graph_.edge(node, 1);
-    for (int step = 0; step < kMaxSteps && !source.is_feed(); ++step) {
-      if (graph_.label(source.node) != nullptr || graph_.has_known_value(source.node) ||
-          graph_.origin(source.node).type_string() != "Identity") {
-        break;
-      }
-      source = graph_.edge(source.node, 0);
-    }
+    const Value source = copied_.SourceOf(graph_.edge(node, 1));
     const auto branches = static_cast<int32_t>(graph_.output_types(node).size());
     const auto [it, is_new] = numbers_.try_emplace({source.node, source.output}, num_conditions_);
     if (is_new) {
@@ -175,6 +168,7 @@ class Deadness {
   }
 
   const PlanGraph& graph_;
+  const CopiedValues copied_;
   // Indexed by node: the index in sets_ of the conditions under which it runs.
   std::vector<int32_t> conditions_;
   std::vector<Set> sets_;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "gradflow/runtime/plan/copied_values.h"
 #include "gradflow/runtime/plan/deadness.h"
 #include "gradflow/runtime/plan/passes.h"
 
@@ -25,6 +26,7 @@ std::shared_ptr<Variable> FrozenVariableOf(const Node& node, const ResourceManag
 absl::Status FreezeVariables(const PassContext& context, PlanGraph* graph) {
   if (context.options.resources == nullptr) return absl::OkStatus();
   bool any = false;
+  std::optional<CopiedValues> copied;
   std::optional<std::vector<bool>> maybe_dead;
   for (const int32_t node : graph->order()) {
     // Either an op, or a read of a reference that ResolveReferences() has added.
@@ -33,16 +35,8 @@ absl::Status FreezeVariables(const PassContext& context, PlanGraph* graph) {
                                               graph->origin(node).type_string() == "ReadVariableOp"
                                         : label->op == "Read";
     if (!reads || graph->num_inputs(node) != 1 || graph->device(node) != 0) continue;
-    // Limits the time for long chains.
-    constexpr int kMaxSteps = 16;
-    PlanGraph::Value source = graph->edge(node, 0);
-    for (int step = 0; step < kMaxSteps && !source.is_feed(); ++step) {
-      if (!graph->is_original(source.node) ||
-          graph->origin(source.node).type_string() != "Identity") {
-        break;
-      }
-      source = graph->edge(source.node, 0);
-    }
+    if (!copied.has_value()) copied.emplace(*graph);
+    const PlanGraph::Value source = copied->SourceOf(graph->edge(node, 0));
     if (source.is_feed() || !graph->is_original(source.node)) continue;
     const std::shared_ptr<Variable> variable =
         FrozenVariableOf(graph->origin(source.node), *context.options.resources);

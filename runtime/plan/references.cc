@@ -10,6 +10,7 @@
 #include "gradflow/core/variable.h"
 #include "gradflow/graph/control_flow.h"
 #include "gradflow/graph/node.h"
+#include "gradflow/runtime/plan/deadness.h"
 #include "gradflow/runtime/plan/passes.h"
 #include "gradflow/runtime/plan/wait_kernel.h"
 
@@ -43,6 +44,7 @@ class References {
     }
     for (const PlanGraph::Feed& feed : graph_.feeds()) any |= IsRefType(feed.dtype);
     if (!any) return absl::OkStatus();
+    if (FetchesReference()) maybe_dead_ = FindMaybeDead(graph_);
     for (int32_t node = 0; node < num_nodes; ++node) {
       // Loops, the only nodes here that a pass has added and that have inputs, take references.
       if (graph_.label(node) != nullptr) continue;
@@ -66,7 +68,7 @@ class References {
         graph_.SetEdge(node, i, AddRead(source, graph_.origin_at_site(node), barrier));
       }
     }
-    ReadFetches(num_nodes);
+    ReadFetches();
     return graph_.Prune();
   }
 
@@ -80,35 +82,38 @@ class References {
   }
 
   // Adds a read for each fetched reference. In TensorFlow, a fetched reference shares the memory of
-  // the variable, so that the caller sees the updates of all other fetches and targets. `num_nodes`
-  // is the number of nodes before reads were added.
-  void ReadFetches(int32_t num_nodes) {
+  // the variable, so that the caller sees the updates of all other fetches and targets. The reads
+  // do not wait for nodes that may be dead, because they would be dead too.
+  void ReadFetches() {
     const std::vector<PlanGraph::Value> roots(graph_.roots().begin(), graph_.roots().end());
     int32_t barrier = kNoBarrier;
     for (int i = 0; i < graph_.num_fetches(); ++i) {
       if (!IsReference(roots[i]) || graph_.keeps_reference(i)) continue;
-      if (barrier == kNoBarrier && roots.size() > 1 && !HasBranches(num_nodes)) {
+      if (barrier == kNoBarrier && roots.size() > 1) {
         barrier = AddBarrierOfRoots(roots, roots[i]);
       }
       graph_.SetRoot(i, AddRead(roots[i], graph_.origin_at_site(roots[i].node), barrier));
     }
   }
 
-  // Returns true if a node may be dead, and a read that waited for it would be dead too.
-  bool HasBranches(int32_t num_nodes) const {
-    for (int32_t node = 0; node < num_nodes; ++node) {
-      if (graph_.label(node) != nullptr) continue;
-      if (ControlFlowOpOf(graph_.origin(node)) == ControlFlowOp::kSwitch) return true;
+  bool FetchesReference() const {
+    for (int i = 0; i < graph_.num_fetches(); ++i) {
+      if (IsReference(graph_.roots()[i]) && !graph_.keeps_reference(i)) return true;
     }
     return false;
   }
 
-  // Adds a node that ends when all fetches and targets are ready.
+  bool MayBeDead(int32_t node) const {
+    return static_cast<size_t>(node) < maybe_dead_.size() && maybe_dead_[node];
+  }
+
+  // Adds a node that ends when all fetches and targets that always run are ready.
   int32_t AddBarrierOfRoots(absl::Span<const PlanGraph::Value> roots, PlanGraph::Value fetch) {
     PlanGraph::NewNode barrier = NewBarrier(graph_.origin_at_site(fetch.node));
     barrier.device = graph_.device(fetch.node);
     for (const PlanGraph::Value root : roots) {
-      if (!root.is_feed()) barrier.control_inputs.push_back(root.node);
+      const PlanGraph::Value value = graph_.Resolve(root);
+      if (!value.is_feed() && !MayBeDead(value.node)) barrier.control_inputs.push_back(value.node);
     }
     return graph_.AddNode(std::move(barrier));
   }
@@ -162,6 +167,8 @@ class References {
   }
 
   PlanGraph& graph_;
+  // Of the nodes before reads were added. Empty if no fetch is read or no node may be dead.
+  std::vector<bool> maybe_dead_;
 };
 
 }  // namespace

@@ -7,8 +7,10 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gradflow/testing/status_matchers.h"
 #include "gradflow/testing/tensors.h"
 #include "tests/saved_model/model_fixture.h"
@@ -264,6 +266,136 @@ TEST_F(FreezeGraphTest, LimitsTheBytesOfTheResult) {
   options.limits.max_file_bytes = 100;
   EXPECT_THAT(Freeze("scale_call", options),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("max_file_bytes")));
+}
+
+TEST_F(FreezeGraphTest, ArgumentsMustBeInFunctions) {
+  std::string text = ScaleModelText();
+  text.insert(text.find("library {"), R"(
+    node { name: "arg" op: "_Arg" attr { key: "T" value { type: DT_FLOAT } }
+           attr { key: "index" value { i: 0 } } }
+    node { name: "neg" op: "Neg" input: "arg" attr { key: "T" value { type: DT_FLOAT } } }
+  )");
+  WriteText(text);
+  WriteVariables({{"w_key", AsTensor<float>({2, 3}), ""}, {"v_key", AsScalar<float>(10), ""}});
+  ASSERT_THAT(Load(), IsOk());
+  EXPECT_THAT(Freeze("neg"), StatusIs(absl::StatusCode::kInvalidArgument,
+                                      HasSubstr("node 'arg' (_Arg): an argument of a function")));
+}
+
+TEST_F(FreezeGraphTest, LimitsTheBytesOfConstants) {
+  std::string text = ScaleModelText();
+  // Nodes that stand for one variable of 4,000 bytes.
+  std::string nodes = R"(
+    node { name: "zeros" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } }
+           attr { key: "value" value { tensor { dtype: DT_FLOAT tensor_shape { dim { size: 1000 } } } } } })";
+  std::string inputs;
+  for (int i = 0; i < 100; ++i) {
+    absl::StrAppend(&nodes, "node { name: \"big", i,
+                    R"(" op: "VarHandleOp" attr { key: "dtype" value { type: DT_FLOAT } }
+                       attr { key: "shape" value { shape { dim { size: 1000 } } } }
+                       attr { key: "shared_name" value { s: "big" } } }
+                       node { name: "read)",
+                    i, R"(" op: "ReadVariableOp" input: "big)", i,
+                    R"(" attr { key: "dtype" value { type: DT_FLOAT } } })");
+    absl::StrAppend(&inputs, " input: \"read", i, "\"");
+  }
+  absl::StrAppend(
+      &nodes, R"(
+    node { name: "assign" op: "AssignVariableOp" input: "big0" input: "zeros"
+           attr { key: "dtype" value { type: DT_FLOAT } } }
+    node { name: "sum" op: "AddN")",
+      inputs,
+      R"( attr { key: "N" value { i: 100 } } attr { key: "T" value { type: DT_FLOAT } } })");
+  WriteText(text.insert(text.find("library {"), nodes));
+  WriteVariables({{"w_key", AsTensor<float>({2, 3}), ""}, {"v_key", AsScalar<float>(10), ""}});
+  SessionOptions session;
+  session.freeze_variables = false;
+  ASSERT_THAT(Load(session), IsOk());
+  ASSERT_THAT(bundle_.session->Run({}, {}, {"assign"}, nullptr), IsOk());
+  FreezeGraphOptions options;
+  options.limits.max_file_bytes = 500'000;
+  EXPECT_THAT(Freeze("sum", options), IsOk());
+  options.limits.max_file_bytes = 300'000;
+  EXPECT_THAT(Freeze("sum", options),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("max_file_bytes")));
+}
+
+// Each result of a call with effects waits for each effect.
+TEST_F(FreezeGraphTest, LimitsTheControlInputsOfCalls) {
+  constexpr int kCount = 100;
+  std::string function =
+      R"(function { signature { name: "prints" input_arg { name: "x" type: DT_FLOAT })";
+  std::string body;
+  std::string types;
+  for (int i = 0; i < kCount; ++i) {
+    absl::StrAppend(&function, R"( output_arg { name: "y)", i, R"(" type: DT_FLOAT })");
+    absl::StrAppend(&body, R"( node_def { name: "print)", i, R"(" op: "Print" input: "x" input: "x"
+        attr { key: "T" value { type: DT_FLOAT } } attr { key: "U" value { list { type: DT_FLOAT } } } }
+        ret { key: "y)",
+                    i, R"(" value: "print)", i, R"(:output:0" })");
+    absl::StrAppend(&types, " type: DT_FLOAT");
+  }
+  absl::StrAppend(&function, " is_stateful: true }", body, "}");
+  std::string text = ScaleModelText();
+  text.insert(text.find("library {") + 9, function);
+  text.insert(text.find("library {"),
+              absl::StrCat(R"(node { name: "call" op: "StatefulPartitionedCall" input: "x"
+                attr { key: "Tin" value { list { type: DT_FLOAT } } }
+                attr { key: "Tout" value { list { )",
+                           types, R"( } } }
+                attr { key: "f" value { func { name: "prints" } } } })"));
+  WriteText(text);
+  WriteVariables({{"w_key", AsTensor<float>({2, 3}), ""}, {"v_key", AsScalar<float>(10), ""}});
+  ASSERT_THAT(Load(), IsOk());
+  FreezeGraphOptions options;
+  options.limits.max_file_bytes = 400'000;
+  EXPECT_THAT(Freeze("call", options), IsOk());
+  options.limits.max_file_bytes = 100'000;
+  EXPECT_THAT(Freeze("call", options),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("max_file_bytes")));
+}
+
+// A function is copied for each set of inputs that are variables.
+TEST_F(FreezeGraphTest, LimitsTheBytesOfFunctions) {
+  std::string text = ScaleModelText();
+  text.insert(text.find("library {") + 9, absl::StrCat(R"(
+      function {
+        signature { name: "big" input_arg { name: "a" type: DT_RESOURCE } input_arg { name: "b" type: DT_RESOURCE }
+                    output_arg { name: "y" type: DT_STRING } }
+        node_def { name: "y" op: "Const" attr { key: "dtype" value { type: DT_STRING } }
+                   attr { key: "value" value { tensor { dtype: DT_STRING tensor_shape { } string_val: ")",
+                                                       std::string(20'000, 'y'), R"(" } } } }
+        ret { key: "y" value: "y:output:0" }
+      })"));
+  std::string nodes = R"(
+    node { name: "table" op: "HashTableV2" attr { key: "key_dtype" value { type: DT_INT64 } }
+           attr { key: "value_dtype" value { type: DT_INT64 } } })";
+  std::string sum;
+  const std::vector<std::pair<std::string, std::string>> inputs = {
+      {"w", "v"}, {"w", "table"}, {"table", "w"}};
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    absl::StrAppend(&nodes, R"(
+    node { name: "call)",
+                    i, R"(" op: "PartitionedCall" input: ")", inputs[i].first, R"(" input: ")",
+                    inputs[i].second, R"("
+           attr { key: "Tin" value { list { type: DT_RESOURCE type: DT_RESOURCE } } }
+           attr { key: "Tout" value { list { type: DT_STRING } } }
+           attr { key: "f" value { func { name: "big" } } } })");
+    absl::StrAppend(&sum, " input: \"call", i, "\"");
+  }
+  absl::StrAppend(&nodes, R"(
+    node { name: "sum" op: "StringJoin")",
+                  sum, R"( attr { key: "N" value { i: 3 } } })");
+  WriteText(text.insert(text.find("library {"), nodes));
+  WriteVariables({{"w_key", AsTensor<float>({2, 3}), ""}, {"v_key", AsScalar<float>(10), ""}});
+  ASSERT_THAT(Load(), IsOk());
+  FreezeGraphOptions options;
+  options.inline_calls = false;
+  options.limits.max_file_bytes = 70'000;
+  EXPECT_THAT(Freeze("sum", options), IsOk());
+  options.limits.max_file_bytes = 50'000;
+  EXPECT_THAT(Freeze("sum", options), StatusIs(absl::StatusCode::kInvalidArgument,
+                                               HasSubstr("expected functions of at most")));
 }
 
 TEST_F(FreezeGraphTest, ErrorsNameTheNode) {

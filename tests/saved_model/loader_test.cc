@@ -31,6 +31,7 @@ namespace fs = std::filesystem;
 using ::gradflow::testing::AsScalar;
 using ::gradflow::testing::AsTensor;
 using ::gradflow::testing::IsOk;
+using ::gradflow::testing::kAssetNodes;
 using ::gradflow::testing::SavedModelFixture;
 using ::gradflow::testing::ScaleModelText;
 using ::gradflow::testing::StatusIs;
@@ -472,16 +473,7 @@ TEST_F(LoadSavedModelTest, RunsTheInitOpWithThePathsOfAssets) {
     signature_def { key: "names" value {
       outputs { key: "text" value { name: "read_text:0" dtype: DT_STRING } } } }
   )");
-  text.insert(text.find("library {"), R"(
-    node { name: "path" op: "Const" attr { key: "dtype" value { type: DT_STRING } }
-           attr { key: "value" value { tensor { dtype: DT_STRING tensor_shape { } string_val: "lost" } } } }
-    node { name: "file" op: "ReadFile" input: "path" }
-    node { name: "text" op: "VarHandleOp" attr { key: "dtype" value { type: DT_STRING } }
-           attr { key: "shape" value { shape { } } } }
-    node { name: "init" op: "AssignVariableOp" input: "text" input: "file"
-           attr { key: "dtype" value { type: DT_STRING } } }
-    node { name: "read_text" op: "ReadVariableOp" input: "text" attr { key: "dtype" value { type: DT_STRING } } }
-  )");
+  text.insert(text.find("library {"), kAssetNodes);
   WriteFile("assets/names.txt", "red, green");
   WriteVariables({{"w_key", AsTensor<float>({2, 3}), ""}, {"v_key", AsScalar<float>(10), ""}});
   // The graph may read the files of the model, but no others.

@@ -8,6 +8,17 @@
 
 namespace gradflow::testing {
 
+const char kAssetNodes[] = R"(
+    node { name: "path" op: "Const" attr { key: "dtype" value { type: DT_STRING } }
+           attr { key: "value" value { tensor { dtype: DT_STRING tensor_shape { } string_val: "lost" } } } }
+    node { name: "file" op: "ReadFile" input: "path" }
+    node { name: "text" op: "VarHandleOp" attr { key: "dtype" value { type: DT_STRING } }
+           attr { key: "shape" value { shape { } } } }
+    node { name: "init" op: "AssignVariableOp" input: "text" input: "file"
+           attr { key: "dtype" value { type: DT_STRING } } }
+    node { name: "read_text" op: "ReadVariableOp" input: "text" attr { key: "dtype" value { type: DT_STRING } } }
+)";
+
 std::string ScaleModelText() {
   return R"(
 saved_model_schema_version: 1

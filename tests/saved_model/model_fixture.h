@@ -25,6 +25,10 @@ namespace gradflow::testing {
 // The function "restore" restores both variables from the tensors "w_key" and "v_key".
 std::string ScaleModelText();
 
+// The text of nodes that read an asset. The constant "path" gets the path of the asset, the node
+// "init" assigns the content of the file to the variable "text", and "read_text" reads it.
+extern const char kAssetNodes[];
+
 class SavedModelFixture : public FolderFixture {
  protected:
   // Writes saved_model.pbtxt.

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "gradflow/proto/trackable_object_graph.pb.h"
 #include "gradflow/saved_model/freeze.h"
 #include "gradflow/saved_model/reader.h"
@@ -30,6 +31,7 @@ namespace {
 using ::gradflow::testing::AsScalar;
 using ::gradflow::testing::AsTensor;
 using ::gradflow::testing::IsOk;
+using ::gradflow::testing::kAssetNodes;
 using ::gradflow::testing::MutateBytes;
 using ::gradflow::testing::MutateGraph;
 using ::gradflow::testing::MutateMessage;
@@ -71,28 +73,19 @@ class MutatedModelTest : public SavedModelFixture {
   // into a variable.
   void AddObjectAndAsset() {
     MetaGraphDef more;
-    ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
-        R"(
-graph_def {
+    ASSERT_TRUE(
+        google::protobuf::TextFormat::ParseFromString(absl::StrCat("graph_def {", kAssetNodes, R"(
   node { name: "o" op: "VarHandleOp" attr { key: "dtype" value { type: DT_FLOAT } }
          attr { key: "shape" value { shape { } } } attr { key: "shared_name" value { s: "object" } } }
   node { name: "object_value" op: "ReadVariableOp" input: "o" attr { key: "dtype" value { type: DT_FLOAT } } }
-  node { name: "path" op: "Const" attr { key: "dtype" value { type: DT_STRING } }
-         attr { key: "value" value { tensor { dtype: DT_STRING tensor_shape { } string_val: "" } } } }
-  node { name: "words" op: "ReadFile" input: "path" }
-  node { name: "t" op: "VarHandleOp" attr { key: "dtype" value { type: DT_STRING } }
-         attr { key: "shape" value { shape { } } } }
-  node { name: "init" op: "AssignVariableOp" input: "t" input: "words"
-         attr { key: "dtype" value { type: DT_STRING } } }
-  node { name: "text" op: "ReadVariableOp" input: "t" attr { key: "dtype" value { type: DT_STRING } } }
 }
 signature_def { key: "object" value { outputs { key: "z" value { name: "object_value:0" dtype: DT_FLOAT } } } }
-signature_def { key: "text" value { outputs { key: "z" value { name: "text:0" dtype: DT_STRING } } } }
+signature_def { key: "text" value { outputs { key: "z" value { name: "read_text:0" dtype: DT_STRING } } } }
 signature_def { key: "__saved_model_init_op" value {
   outputs { key: "__saved_model_init_op" value { name: "init" } } } }
 asset_file_def { tensor_info { name: "path:0" } filename: "words.txt" }
-object_graph_def { nodes { children { node_id: 1 local_name: "object" } } nodes { variable { name: "object" } } })",
-        &more));
+object_graph_def { nodes { children { node_id: 1 local_name: "object" } } nodes { variable { name: "object" } } })"),
+                                                      &more));
     model_.mutable_meta_graphs(0)->MergeFrom(more);
     objects_.add_nodes()->add_children()->set_node_id(1);
     objects_.mutable_nodes(0)->mutable_children(0)->set_local_name("object");

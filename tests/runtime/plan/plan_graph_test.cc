@@ -12,6 +12,7 @@
 #include "gradflow/proto/step_stats.pb.h"
 #include "gradflow/runtime/executor/executor.h"
 #include "gradflow/runtime/memory/pool_allocator.h"
+#include "gradflow/runtime/plan/copied_values.h"
 #include "gradflow/runtime/plan/passes.h"
 #include "gradflow/runtime/plan/plan.h"
 #include "gradflow/runtime/trace/trace_recorder.h"
@@ -135,6 +136,15 @@ absl::Status MakeCycle(const PassContext&, PlanGraph* graph) {
   return absl::OkStatus();
 }
 
+// Replaces each input of a "Neg" by the value that it copies.
+absl::Status SkipCopies(const PassContext&, PlanGraph* graph) {
+  const CopiedValues copied(*graph);
+  for (const int32_t node : graph->order()) {
+    if (IsOp(*graph, node, "Neg")) graph->SetEdge(node, 0, copied.SourceOf(graph->edge(node, 0)));
+  }
+  return graph->Prune();
+}
+
 absl::Status Refuse(const PassContext&, PlanGraph*) {
   return absl::UnimplementedError("not this plan");
 }
@@ -190,6 +200,27 @@ class PlanGraphTest : public ::testing::TestWithParam<int> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Threads, PlanGraphTest, ::testing::Values(1, 2));
+
+TEST_P(PlanGraphTest, CopiedValuesFollowIdentities) {
+  AddPlaceholder("x");
+  AddInt("Neg", "neg", {"x"});
+  AddInt("Identity", "copy_0", {"neg"});
+  for (int i = 1; i < 100; ++i) {
+    AddInt("Identity", absl::StrCat("copy_", i), {absl::StrCat("copy_", i - 1)});
+  }
+  AddInt("Neg", "second", {"copy_99"});
+  AddInt("Identity", "copy_x", {"x"});
+  AddInt("Neg", "third", {"copy_x"});
+  AddInt("Add", "sum", {"second", "third"});
+  const PlanNames names = {{"x"}, {"sum"}, {}};
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto plan, Make(names, {SkipCopies}));
+  std::vector<std::string> ran;
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto results, Run(plan, {5}, &ran));
+  EXPECT_THAT(results, ElementsAre(0));
+  EXPECT_THAT(ran,
+              UnorderedElementsAre("neg|neg = Neg(x)", "second|second = Neg(copy_99)",
+                                   "third|third = Neg(copy_x)", "sum|sum = Add(second, third)"));
+}
 
 TEST_P(PlanGraphTest, APassInsertsNodes) {
   AddPlaceholder("x");

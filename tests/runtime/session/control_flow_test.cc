@@ -465,6 +465,24 @@ TEST_P(ControlFlowTest, LoopsChangeVariables) {
   EXPECT_THAT(RunInts({}, {"total"}), ElementsAre(121));
 }
 
+TEST_P(ControlFlowTest, FetchedReferencesWaitForTargetsOutsideOfBranches) {
+  main().Add("total", "VariableV2", {}, ScalarVariable());
+  main().AddConst("start", 100);
+  main().Add("init", "Assign", {"total", "start"});
+  main().AddPlaceholder("x");
+  main().AddPlaceholder("p", DT_BOOL);
+  AddSwitch("s", "x", "p");
+  main().Add("late_0", "Neg", {"x"});
+  for (int i = 1; i < 100; ++i) {
+    main().Add(absl::StrCat("late_", i), "Neg", {absl::StrCat("late_", i - 1)});
+  }
+  main().Add("add", "AssignAdd", {"total", "late_99"});
+  ASSERT_THAT(Run({}, {}, {"init"}), IsOk());
+  // The branch "s/t" is not taken.
+  ASSERT_THAT(Run({Feed("x", 5), Bool("p", false)}, {"total"}, {"add", "s/t"}), IsOk());
+  EXPECT_EQ(outputs_[0].scalar<int64_t>()(), 105);
+}
+
 TEST_P(ControlFlowTest, EffectsOfLoopsRunAsTargets) {
   AddTotal();
   AddDoubling();

@@ -139,7 +139,9 @@ export class Session {
   // Converts a scope of the picture to a scope of its body: "layer1/".
   private localScope(path: string): string {
     const body = this.bodyOfScope(path);
-    return body === 0 ? path : path.slice(scopeOfFunction(this.editor.functionOf(body)).length);
+    const local = body === 0 ? path : path.slice(scopeOfFunction(this.editor.functionOf(body)).length);
+    // A loop is a scope of names, or has the name of its frame in quotes.
+    return local.replace(/⟳ "(?:[^"\\]|\\.)*"\//g, '').replaceAll('⟳ ', '');
   }
 
   // ---- Showing ----

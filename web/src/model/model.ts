@@ -1,12 +1,13 @@
 // Model: a graph with its name scopes and edges, in arrays. Immutable. Lives in the worker.
 import type { GraphJson, NodeExtra, OpJson } from '../data/format.ts';
+import { findLoops, type Loop, type Loops } from './loops.ts';
 import { Run } from './run.ts';
 
 export interface Scope {
   id: number;
   // The last part of the path, such as "layer1"; "" for the root.
   name: string;
-  // "tower/layer1", or "ƒ name/..." for functions.
+  // "tower/layer1"; "ƒ name/..." for functions; "tower/⟳ while" for loops of version 1 control flow.
   path: string;
   parent: number;
   depth: number;
@@ -55,10 +56,10 @@ export class Model {
     this.scopeOf = new Int32Array(this.size);
     this.order = new Int32Array(this.size);
     this.positionOf = new Int32Array(this.size);
-    this.makeScopes();
-    for (let i = 0; i < this.size; ++i) this.positionOf[this.order[i]!] = i;
     this.inputs = this.makeInputs();
     this.consumers = this.makeConsumers();
+    this.makeScopes(findLoops(this));
+    for (let i = 0; i < this.size; ++i) this.positionOf[this.order[i]!] = i;
     this.depth = this.makeDepth();
     this.run = json.run === undefined ? null : new Run(this, json.run);
   }
@@ -97,6 +98,18 @@ export class Model {
       if (this.scopes[s]!.isFunction) return `${this.scopes[s]!.path}/${this.name(node)}`;
     }
     return this.name(node);
+  }
+  // Returns the number of the function that a node belongs to, or -1.
+  functionOf(node: number): number {
+    const { functions } = this.json;
+    let low = 0;
+    let high = functions.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (functions[middle]![1] <= node) low = middle + 1;
+      else high = middle;
+    }
+    return low - 1;
   }
   // Returns the node with a full name, or -1.
   find(name: string): number {
@@ -195,7 +208,7 @@ export class Model {
     return depth;
   }
 
-  private makeScopes(): void {
+  private makeScopes({ loops, of: loopOf }: Loops): void {
     const add = (name: string, path: string, parent: number, isFunction: boolean): number => {
       const id = this.scopes.length;
       const depth = parent < 0 ? 0 : this.scopes[parent]!.depth + 1;
@@ -211,14 +224,36 @@ export class Model {
     const place = (node: number, root: number, prefix: string): void => {
       const name = this.name(node);
       let scope = root;
+      let path = prefix;
       let begin = 0;
-      for (let depth = 0; depth < kMaxDepth; ++depth) {
-        const slash = name.indexOf('/', begin);
-        if (slash < 0) break;
-        const path = prefix + name.slice(0, slash);
-        scope = this.byPath.get(path) ?? add(name.slice(begin, slash), path, scope, false);
-        begin = slash + 1;
+      let depth = 0;
+      const open = (part: string): void => {
+        path += part;
+        scope = this.byPath.get(path) ?? add(part, path, scope, false);
+        path += '/';
+        ++depth;
+      };
+      // Opens the scopes of the name up to `end`.
+      const openUntil = (end: number): void => {
+        while (depth < kMaxDepth) {
+          const slash = name.indexOf('/', begin);
+          if (slash < 0 || slash >= end) return;
+          open(name.slice(begin, slash));
+          begin = slash + 1;
+        }
+      };
+      const around: Loop[] = [];
+      for (let l = loopOf[node]!; l > 0; l = loops[l]!.parent) around.push(loops[l]!);
+      for (const loop of around.reverse()) {
+        // The box of the loop replaces the innermost scope that contains all its nodes.
+        const last = loop.prefix.lastIndexOf('/', loop.prefix.length - 2) + 1;
+        openUntil(last);
+        if (depth === kMaxDepth) break;
+        const isNew = loop.prefix.length > begin && begin === last;
+        open(`⟳ ${isNew ? loop.prefix.slice(last, -1) : loop.frame}`);
+        if (isNew) begin = loop.prefix.length;
       }
+      openUntil(name.length);
       this.scopeOf[node] = scope;
       this.scopes[scope]!.nodes.push(node);
     };

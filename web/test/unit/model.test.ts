@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { portsOf } from '../../src/model/ports.ts';
 import { between, fanIn, fanOut, markScopes } from '../../src/model/reach.ts';
 import { QueryError, search } from '../../src/model/search.ts';
-import { cpuMillis, graph, model, random, randomRows } from './graphs.ts';
+import { cpuMillis, graph, model, random, randomRows, type Row } from './graphs.ts';
 import { Model } from '../../src/model/model.ts';
 
 test('names make scopes', () => {
@@ -30,6 +30,70 @@ test('functions are scopes', () => {
   const m = new Model(json);
   assert.deepEqual(m.scopes.map((s) => s.path), ['', 'ƒ f', 'ƒ f/body']);
   assert.equal(m.find('a'), -1);
+});
+
+// A loop of TensorFlow 1: while/... in the frame `frame`, with a constant in and a node after it.
+function loopRows(prefix: string, frame: number, init: string): Row[] {
+  const at = (name: string): string => prefix + name;
+  return [
+    [at('enter'), 'Enter', [[init, 0]], { a: [0, frame] }],
+    [at('merge'), 'Merge', [[at('enter'), 0], [at('next'), 0]]],
+    [at('limit'), 'Const', [], { c: [-1] }],
+    [at('cond'), 'LoopCond', [[at('merge'), 0], [at('limit'), 0]]],
+    [at('switch'), 'Switch', [[at('merge'), 0], [at('cond'), 0]]],
+    [at('body/neg'), 'Neg', [[at('switch'), 1]]],
+    [at('next'), 'NextIteration', [[at('body/neg'), 0]]],
+    [at('exit'), 'Exit', [[at('switch'), 0]]],
+  ];
+}
+// Makes "limit" wait for "merge", so that it is in the loop.
+function withControls(rows: Row[]): Row[] {
+  rows.forEach((row) => {
+    if (row[1] !== 'Const') return;
+    const merge = row[0].replace(/limit$/, 'merge');
+    row[3] = { c: [rows.findIndex((other) => other[0] === merge)] };
+  });
+  return rows;
+}
+const kFrames = { strings: ['frame_name', '"outer"', '"inner"'] };
+
+test('loops are scopes', () => {
+  const m = model(withControls([
+    ['x', 'Neg', []], ['layer/while/size', 'Neg', []], ...loopRows('layer/while/', 1, 'x'),
+    ['y', 'Neg', [['layer/while/exit', 0]]]]), kFrames);
+  assert.deepEqual(m.scopes.map((s) => [s.path, s.nodes.map((node) => m.name(node))]), [
+    ['', ['x', 'y']], ['layer', []], ['layer/while', ['layer/while/size']],
+    ['layer/⟳ while', ['enter', 'merge', 'limit', 'cond', 'switch', 'next', 'exit']
+      .map((name) => `layer/while/${name}`)],
+    ['layer/⟳ while/body', ['layer/while/body/neg']]]);
+  assert.deepEqual(portsOf(m, m.findScope('layer/⟳ while')), {
+    inputs: [{ node: 0, output: 0 }], outputs: [{ node: m.size - 2, output: 0 }] });
+});
+
+test('loops without a scope of names are scopes named after their frames', () => {
+  const m = model(withControls([['x', 'Neg', []], ...loopRows('', 1, 'x')]), kFrames);
+  assert.deepEqual(m.scopes.map((s) => s.path), ['', '⟳ "outer"', '⟳ "outer"/body']);
+  assert.deepEqual(m.scopes[0]!.nodes, [0]);
+});
+
+test('loops in loops, and loops of functions', () => {
+  const rows = [['x', 'Neg', []], ...loopRows('a/', 1, 'x'), ...loopRows('a/b/', 2, 'a/switch'),
+                ['arg', '_Arg', []], ...loopRows('a/c/', 1, 'arg')] as Row[];
+  const m = model(withControls(rows), { ...kFrames, functions: [['f', 17, 9]] });
+  assert.deepEqual(m.scopes.map((s) => s.path),
+                   ['', '⟳ a', '⟳ a/body', '⟳ a/⟳ b', '⟳ a/⟳ b/body', 'ƒ f', 'ƒ f/a',
+                    'ƒ f/a/⟳ c', 'ƒ f/a/⟳ c/body']);
+});
+
+test('loops may be nested deeply or have no entry', () => {
+  const deep: Row[] = [['x', 'Neg', []]];
+  for (let i = 0; i < 5000; ++i) {
+    deep.push([`e${i}`, 'Enter', [[i === 0 ? 'x' : `e${i - 1}`, 0]], { a: [0, 1 + (i % 2)] }]);
+  }
+  assert.ok(model(deep, kFrames).scopes.length < 20);
+  const cycle = model([['a/enter', 'Enter', [['a/merge', 0]]], ['a/merge', 'Merge', [['a/enter', 0]]],
+                       ['exit', 'Exit', [['x', 0]]], ['x', 'Neg', []]], kFrames);
+  assert.deepEqual(cycle.scopes.map((s) => s.path), ['', 'a']);
 });
 
 test('pins are named as in the definition', () => {
