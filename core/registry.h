@@ -44,7 +44,7 @@ struct OpApi {
   std::vector<std::string> aliases;
   // Arguments and attributes that TensorFlow's C++ API renames: {name in the definition, C++ name}.
   std::vector<std::pair<std::string, std::string>> renames;
-  // True if the wrapper class is hand-written.
+  // True if no class is generated: it is hand-written, or none exists.
   bool hand_written = false;
 };
 

@@ -182,7 +182,7 @@ absl::StatusOr<TensorShape> ResolveReshape(const TensorShape& input,
   if (unknown != resolved.end()) {
     if (std::find(unknown + 1, resolved.end(), -1) != resolved.end()) {
       return errors::InvalidArgument("shape ", requested.DebugString(),
-                                     " must have at most one dimension of -1");
+                                     " must have at most one unknown dimension (-1)");
     }
     *unknown = 1;
     DimVector from(input.dim_sizes().begin(), input.dim_sizes().end());

@@ -405,8 +405,8 @@ class Tensor {
   // REQUIRES: CanBeReused(), and this tensor covers its whole buffer
   absl::Status ChargeStrings();
   absl::Status ChargeStrings(size_t bytes);
-  // Charges the memory of encoded values of variants in the same way. Values of other types are
-  // charged where they are made.
+  // Like ChargeStrings(bytes), for variants that were read from a TensorProto and may keep their
+  // encoded values. The code that makes other variants charges their memory.
   absl::Status ChargeVariants(size_t bytes);
   // Returns the total number of characters of the strings.
   size_t StringBytes() const;

@@ -171,7 +171,7 @@ absl::Status GradientOfSparseCrossEntropy(const Scope& scope, const Operation& o
   *dx = {GradientOfLogits(scope, op, softmax, dy), NoGradient()};
   return scope.status();
 }
-// Output 1 is the gradient of the sum of the losses, which has no gradient, as in TensorFlow.
+// Output 1 is the gradient of the sum of the losses. Differentiating it is an error.
 absl::Status GradientOfCtcLoss(const Scope& scope, const Operation& op,
                                const std::vector<Output>& dy, std::vector<Output>* dx) {
   if (!IsNoGradient(dy[1])) {
@@ -216,7 +216,7 @@ constexpr ConvOps kConv3D = {"Conv3D", "Conv3DBackpropInputV2", "Conv3DBackpropF
 constexpr ConvOps kDepthwise = {"DepthwiseConv2dNative", "DepthwiseConv2dNativeBackpropInput",
                                 "DepthwiseConv2dNativeBackpropFilter"};
 
-struct ForwardConvAttrs {
+struct ConvAttrs {
   std::vector<int64_t> strides;
   std::vector<int64_t> dilations;
   std::string padding;
@@ -231,7 +231,7 @@ absl::Status GetAttrIfAny(const Operation& op, absl::string_view name, T* value)
   return absl::IsNotFound(status) ? absl::OkStatus() : status;
 }
 
-absl::Status ReadConvAttrs(const Operation& op, ForwardConvAttrs* attrs) {
+absl::Status ReadConvAttrs(const Operation& op, ConvAttrs* attrs) {
   GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "strides", &attrs->strides));
   GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "dilations", &attrs->dilations));
   GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "padding", &attrs->padding));
@@ -239,7 +239,7 @@ absl::Status ReadConvAttrs(const Operation& op, ForwardConvAttrs* attrs) {
   return GetAttrIfAny(op, "data_format", &attrs->data_format);
 }
 
-Output Convolve(const Scope& scope, const char* name, const ForwardConvAttrs& attrs,
+Output Convolve(const Scope& scope, const char* name, const ConvAttrs& attrs,
                 const std::vector<Output>& inputs) {
   OpBuilder builder(scope, name);
   for (const Output& input : inputs) builder.Input(input);
@@ -254,7 +254,7 @@ Output Convolve(const Scope& scope, const char* name, const ForwardConvAttrs& at
 template <const ConvOps& kOps>
 absl::Status GradientOfConv(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
                             std::vector<Output>* dx) {
-  ForwardConvAttrs attrs;
+  ConvAttrs attrs;
   GRADFLOW_RETURN_IF_ERROR(ReadConvAttrs(op, &attrs));
   const Output x = op.input(0);
   const Output filter = op.input(1);
@@ -267,7 +267,7 @@ absl::Status GradientOfConv(const Scope& scope, const Operation& op, const std::
 template <const ConvOps& kOps>
 absl::Status GradientOfConvBackpropInput(const Scope& scope, const Operation& op,
                                          const std::vector<Output>& dy, std::vector<Output>* dx) {
-  ForwardConvAttrs attrs;
+  ConvAttrs attrs;
   GRADFLOW_RETURN_IF_ERROR(ReadConvAttrs(op, &attrs));
   const Output filter = op.input(1);
   const Output shape = ops::Shape(scope, filter);
@@ -279,7 +279,7 @@ absl::Status GradientOfConvBackpropInput(const Scope& scope, const Operation& op
 template <const ConvOps& kOps>
 absl::Status GradientOfConvBackpropFilter(const Scope& scope, const Operation& op,
                                           const std::vector<Output>& dy, std::vector<Output>* dx) {
-  ForwardConvAttrs attrs;
+  ConvAttrs attrs;
   GRADFLOW_RETURN_IF_ERROR(ReadConvAttrs(op, &attrs));
   const Output x = op.input(0);
   const Output shape = ops::Shape(scope, x);
@@ -291,7 +291,7 @@ absl::Status GradientOfConvBackpropFilter(const Scope& scope, const Operation& o
 // Uses the gradients of Conv2D or Conv3D with a single batch dimension.
 absl::Status GradientOfGeneralConv(const Scope& scope, const Operation& op,
                                    const std::vector<Output>& dy, std::vector<Output>* dx) {
-  ForwardConvAttrs attrs;
+  ConvAttrs attrs;
   int64_t batch_dims = 0;
   GRADFLOW_RETURN_IF_ERROR(ReadConvAttrs(op, &attrs));
   GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "batch_dims", &batch_dims));
@@ -321,19 +321,19 @@ absl::Status GradientOfGeneralConv(const Scope& scope, const Operation& op,
   return scope.status();
 }
 
-struct ForwardDilationAttrs {
+struct DilationGradientAttrs {
   std::vector<int> strides;
   std::vector<int> rates;
   std::string padding;
 };
-absl::Status ReadDilation(const Operation& op, ForwardDilationAttrs* attrs) {
+absl::Status ReadDilation(const Operation& op, DilationGradientAttrs* attrs) {
   GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "strides", &attrs->strides));
   GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "rates", &attrs->rates));
   return GetAttr(op, "padding", &attrs->padding);
 }
 absl::Status GradientOfDilation2D(const Scope& scope, const Operation& op,
                                   const std::vector<Output>& dy, std::vector<Output>* dx) {
-  ForwardDilationAttrs a;
+  DilationGradientAttrs a;
   GRADFLOW_RETURN_IF_ERROR(ReadDilation(op, &a));
   const Output x = op.input(0);
   const Output filter = op.input(1);
@@ -347,7 +347,7 @@ absl::Status GradientOfDilation2D(const Scope& scope, const Operation& op,
 template <bool kOfFilter>
 absl::Status GradientOfDilation2DBackprop(const Scope& scope, const Operation& op,
                                           const std::vector<Output>& dy, std::vector<Output>* dx) {
-  ForwardDilationAttrs a;
+  DilationGradientAttrs a;
   GRADFLOW_RETURN_IF_ERROR(ReadDilation(op, &a));
   const Output x = op.input(0);
   const Output filter = op.input(1);
@@ -530,7 +530,9 @@ absl::Status GradientOfFractionalAvgPool(const Scope& scope, const Operation& op
   return scope.status();
 }
 
-// Returns a matrix that averages `size` rows or columns over the windows of a sequence.
+// Returns the matrix that averages the `size` rows (or columns) of an image over each window.
+// Window i has the rows from sequence[i] to sequence[i + 1] - 1 and, with `overlapping`, also row
+// sequence[i + 1] if it exists.
 Output AverageOfWindows(const Scope& scope, const Output& sequence, const Output& size,
                         bool overlapping, DataType dtype) {
   const Output zero = ops::Const(scope, int64_t{0});
@@ -606,7 +608,7 @@ absl::Status GradientOfGlobalNormalizationGrad(const Scope& scope, const Operati
 
 // ---- Batch normalization ----
 
-struct ForwardBatchNormAttrs {
+struct BatchNormGradientAttrs {
   float epsilon = 0;
   std::string data_format;
   bool is_training = false;
@@ -621,7 +623,7 @@ struct ForwardBatchNormAttrs {
 template <typename Gradient>
 absl::Status GradientOfBatchNorm(const Scope& scope, const Operation& op,
                                  const std::vector<Output>& dy, std::vector<Output>* dx) {
-  ForwardBatchNormAttrs attrs;
+  BatchNormGradientAttrs attrs;
   GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "epsilon", &attrs.epsilon));
   GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "data_format", &attrs.data_format));
   GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "is_training", &attrs.is_training));

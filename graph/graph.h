@@ -3,7 +3,7 @@
 // A graph owns one GraphDef, and an index with the op definition, inputs, types and shapes of each
 // node. Nodes are added one at a time by a Scope (scope.h) or many at a time by ImportGraphDef
 // (import.h). Both paths make the same checks: every node of a graph has a registered op, valid
-// attributes, and existing inputs of the right types. The graph has no cycle.
+// attributes, and existing inputs of the right types. The only cycles are loops (control_flow.h).
 //
 // A node may call a function of the graph: its op is the name of the function, or an attribute
 // names it (function_library.h).
@@ -62,8 +62,8 @@ class Graph {
   const Node* FindNode(absl::string_view name) const;
   // Returns the value of output `output` if the node is a Const and the value has at most
   // `max_elements` elements; otherwise null. A value is decoded once and lives as long as the
-  // graph. Some constants repeat one encoded value. Returns null for them if all decoded constants
-  // together would exceed eight times the bytes of their encodings by more than 32 MiB.
+  // graph. A constant may encode one value for many elements. Returns null if decoded constants
+  // would then exceed eight times their encoded bytes by more than 32 MiB in the whole graph.
   const Tensor* ConstantValue(const Node& node, int output, int64_t max_elements = 1 << 16) const;
 
   // Returns "prefix/_N" for the first N >= num_nodes() that is not the name of a node.
@@ -76,9 +76,9 @@ class Graph {
   // The functions of the graph (function_library.h). The graph of a function has the functions of
   // the calling graph.
   const FunctionLibrary& functions() const;
-  // Adds a function. Does nothing if the graph has the same function. Makes the checks that imports
-  // make: the nodes are checked when the function is instantiated. Returns INVALID_ARGUMENT if the
-  // graph has another function, or the registry an op, of this name.
+  // Adds a function. Does nothing if the graph has the same function. Makes the same checks as
+  // an import, but the nodes are checked only when the function is instantiated. Returns
+  // INVALID_ARGUMENT if the graph has another function, or the registry an op, of this name.
   absl::Status AddFunction(const FunctionDef& def);
 
  private:

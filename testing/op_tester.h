@@ -99,8 +99,8 @@ class OpTester {
   }
   // Selects the kernel that is registered with label `label`.
   OpTester& KernelLabel(absl::string_view label) { return Attr("_kernel", std::string(label)); }
-  // States that output shapes depend on more than the shapes and values of inputs. The shape
-  // function may then leave dimensions unknown even if all inputs are known.
+  // States that the shape function need not infer whole output shapes even if all inputs are known,
+  // as for Where, whose output shape depends on the elements of its input.
   OpTester& ShapeIsData() { return shape_is_data_ = true, *this; }
 
   // ---- Running ----

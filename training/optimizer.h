@@ -14,15 +14,17 @@
 //   GRADFLOW_RETURN_IF_ERROR(adam.ApplyGradients(gradients, variables, &train));
 //
 // If the loss only gathers rows of a variable, such as an embedding, the gradient of the variable
-// is slices. GradientDescent, Momentum, Adagrad, RMSProp and Ftrl then update only these rows and
-// the same rows of their slots, as TensorFlow's optimizers do. The time of a step depends on the
-// number of gathered rows, not on the size of the variable. With a dense gradient, Momentum,
+// consists of slices, the gradients of the gathered rows and their indices (IndexedSlices in
+// gradients.h). GradientDescent, Momentum, Adagrad, RMSProp and Ftrl then update only these rows
+// and the same rows of their slots, as TensorFlow's optimizers do. The time of a step depends on
+// the number of gathered rows, not on the size of the variable. With a dense gradient, Momentum,
 // RMSProp and Ftrl would also change rows whose gradient is zero. Adam and AdamW always update all
 // rows, like TensorFlow's Adam, because moments decay in each step.
 //
-// Slots are variables. They have the names that the optimizer of the same name in
-// tf.compat.v1.train gives them: "w/Adam", "w/Adam_1". A second optimizer of a graph continues the
-// numbers: "w/Adam_2", "beta1_power_1". Either library can continue from a checkpoint of the other.
+// Slots are the variables in which an optimizer keeps its state. They have the names that the
+// optimizer of the same name in tf.compat.v1.train gives them: "w/Adam", "w/Adam_1". A second
+// optimizer of a graph continues the numbers: "w/Adam_2", "beta1_power_1". Either library can
+// continue from a checkpoint of the other.
 //
 // Errors of the graph are also reported through the scope.
 #ifndef GRADFLOW_TRAINING_OPTIMIZER_H_

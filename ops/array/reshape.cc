@@ -31,7 +31,7 @@ absl::Status ReshapeShape(ShapeContext& c) {
   GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape, c.ShapeFromInput(1, true));
   if (std::count(dims.begin(), dims.end(), -1) > 1) {
     return errors::InvalidArgument("shape ", shape.DebugString(),
-                                   " must have at most one dimension of -1");
+                                   " must have at most one unknown dimension (-1)");
   }
   // A single unknown dimension follows from the other dimensions, unless one of them is 0.
   const absl::Span<const int64_t> sizes = shape.dim_sizes();

@@ -1,5 +1,5 @@
-// Ops that make tables: HashTable, MutableHashTable, MutableHashTableOfTensors,
-// MutableDenseHashTable, and their V2 and anonymous forms.
+// Ops that make tables: HashTable, MutableHashTable and MutableHashTableOfTensors with their V2 and
+// anonymous forms, MutableDenseHashTableV2 and AnonymousMutableDenseHashTable.
 #include <memory>
 #include <string>
 #include <utility>
@@ -64,7 +64,8 @@ class TableKernel final : public OpKernel {
       return errors::InvalidArgument("container '", errors::Printable(container_), "' is reserved");
     }
     if (name_.empty()) {
-      // The table of a node that shares it with no other node has a name that no attribute has.
+      // This node does not share its table. The prefix, which begins with NUL, keeps the name apart
+      // from shared names and names of nodes.
       name_ = uses_node_name
                   ? construction.def().name()
                   : absl::StrCat(absl::string_view("\0table ", 7), construction.def().name());
@@ -129,38 +130,38 @@ absl::Status TableShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-struct TableKind {
+struct TableOp {
   const char* name;
   const char* summary;
   const char* description;
 };
 
-constexpr char kHash[] = "Makes a table that gets its entries once.";
-constexpr char kHashText[] =
+constexpr char kHashSummary[] = "Makes a table that gets its entries once.";
+constexpr char kHashDescription[] =
     "`InitializeTable` or `InitializeTableFromTextFile` adds the entries. A lookup before that is "
     "an error.";
-constexpr char kMutable[] = "Makes an empty table whose entries may change.";
-constexpr char kMutableText[] = "A value is a scalar.";
-constexpr char kTensorsText[] = "A value is a vector of shape `value_shape`.";
-constexpr char kDenseText[] =
+constexpr char kMutableSummary[] = "Makes an empty table whose entries may change.";
+constexpr char kMutableDescription[] = "A value is a scalar.";
+constexpr char kTensorsDescription[] = "A value is a vector of shape `value_shape`.";
+constexpr char kDenseDescription[] =
     "A key is a scalar or a vector, and so is a value. The two keys `empty_key` and `deleted_key` "
-    "cannot be used: they mark free places in exported tables.";
+    "cannot be used: they mark free buckets in exported tables.";
 
-constexpr TableKind kTableOps[] = {
-    {"HashTable", kHash, kHashText},
-    {"HashTableV2", kHash, kHashText},
-    {"AnonymousHashTable", kHash, kHashText},
-    {"MutableHashTable", kMutable, kMutableText},
-    {"MutableHashTableV2", kMutable, kMutableText},
-    {"AnonymousMutableHashTable", kMutable, kMutableText},
-    {"MutableHashTableOfTensors", kMutable, kTensorsText},
-    {"MutableHashTableOfTensorsV2", kMutable, kTensorsText},
-    {"AnonymousMutableHashTableOfTensors", kMutable, kTensorsText},
-    {"MutableDenseHashTableV2", kMutable, kDenseText},
-    {"AnonymousMutableDenseHashTable", kMutable, kDenseText},
+constexpr TableOp kTableOps[] = {
+    {"HashTable", kHashSummary, kHashDescription},
+    {"HashTableV2", kHashSummary, kHashDescription},
+    {"AnonymousHashTable", kHashSummary, kHashDescription},
+    {"MutableHashTable", kMutableSummary, kMutableDescription},
+    {"MutableHashTableV2", kMutableSummary, kMutableDescription},
+    {"AnonymousMutableHashTable", kMutableSummary, kMutableDescription},
+    {"MutableHashTableOfTensors", kMutableSummary, kTensorsDescription},
+    {"MutableHashTableOfTensorsV2", kMutableSummary, kTensorsDescription},
+    {"AnonymousMutableHashTableOfTensors", kMutableSummary, kTensorsDescription},
+    {"MutableDenseHashTableV2", kMutableSummary, kDenseDescription},
+    {"AnonymousMutableDenseHashTable", kMutableSummary, kDenseDescription},
 };
 
-void RegisterTable(Registry& registry, const TableKind& op) {
+void RegisterTable(Registry& registry, const TableOp& op) {
   const absl::string_view name = op.name;
   const bool is_anonymous = absl::StartsWith(name, "Anonymous");
   const bool is_dense = absl::StrContains(name, "Dense");
@@ -172,15 +173,15 @@ void RegisterTable(Registry& registry, const TableKind& op) {
   Registry::OpRegistrar builder = registry.Op(name);
   builder.Group("lookup_ops").Stateful().Shape(TableShape);
   if (is_anonymous || is_reference) {
-    // TensorFlow's C++ API has no class of this op.
+    // TensorFlow's C++ API has no class for this op, so none is generated.
     builder.HandWritten();
   } else {
     builder.Alias(absl::StripSuffix(name, "V2"));
   }
   if (is_dense) {
     builder.Input("empty_key: key_dtype").Input("deleted_key: key_dtype");
-    absl::StrAppend(&doc, "empty_key: The key of free places.\n",
-                    "deleted_key: A key of the same shape, for places that have become free.\n");
+    absl::StrAppend(&doc, "empty_key: The key of free buckets.\n",
+                    "deleted_key: A key of the same shape, for buckets that have become free.\n");
   }
   builder.Output(is_reference ? "table_handle: Ref(string)" : "table_handle: resource");
   absl::StrAppend(&doc, "table_handle: The handle.\n");
@@ -205,9 +206,10 @@ void RegisterTable(Registry& registry, const TableKind& op) {
   if (is_dense) {
     builder.Attr("initial_num_buckets: int = 131072").Attr("max_load_factor: float = 0.8");
     absl::StrAppend(&doc,
-                    "\ninitial_num_buckets: The number of places of an exported table, a power of "
-                    "2 and at least 4.\nmax_load_factor: The largest part of the places that is "
-                    "used. The number of places doubles\n  if the table exceeds it.");
+                    "\ninitial_num_buckets: The initial number of buckets, which an export returns "
+                    "as rows: a power of\n  2, at least 4.\nmax_load_factor: The largest fraction "
+                    "of buckets in use. If the entries exceed it, the number of\n  buckets "
+                    "doubles.");
   }
   builder.Doc(doc);
 }
@@ -215,7 +217,7 @@ void RegisterTable(Registry& registry, const TableKind& op) {
 }  // namespace
 
 void Register(Registry& registry) {
-  for (const TableKind& op : kTableOps) {
+  for (const TableOp& op : kTableOps) {
     RegisterTable(registry, op);
     registry.Kernel(op.name, MakeKernel<TableKernel>)
         .Types("key_dtype", {DT_INT32, DT_INT64, DT_STRING})

@@ -69,8 +69,8 @@ absl::Status TileGrad(KernelContext& ctx) {
   Tensor* output = nullptr;
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &output));
   if (shape.num_elements() == 0) return absl::OkStatus();
-  // Splits each dimension into the copies and the elements of a copy. At most 62 dimensions remain
-  // without the dimensions of size 1.
+  // Splits each dimension into the copies and the elements of a copy. Dimensions of size 1 are left
+  // out. At most 62 remain, because the number of elements fits in an int64.
   DimVector dims;
   DimVector kept;
   std::vector<bool> reduced;

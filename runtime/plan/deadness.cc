@@ -25,17 +25,17 @@ bool HasSwitch(const PlanGraph& graph) {
 class Deadness {
  public:
   explicit Deadness(const PlanGraph& graph)
-      : graph_(graph), copied_(graph), conditions_(graph.num_nodes()) {
+      : graph_(graph), copied_(graph), alive_when_(graph.num_nodes()) {
     sets_.emplace_back();
     ids_.emplace(sets_[0], 0);
     for (const int32_t node : graph.order()) Visit(node);
   }
 
-  bool MayBeDead(int32_t node) const { return conditions_[node] != kAlways; }
+  bool MayBeDead(int32_t node) const { return alive_when_[node] != kAlways; }
   std::vector<DeadControl>& controls() { return controls_; }
 
  private:
-  // A branch of a condition, the value that decides one or several Switches.
+  // A condition is the value that decides one or more Switches. A Branch is one of its outcomes.
   struct Branch {
     int32_t condition;
     int32_t branch;
@@ -80,7 +80,8 @@ class Deadness {
     return IdOf(std::move(both));
   }
 
-  // Returns the conditions under which one of `ids` holds.
+  // Returns the id of a set that holds whenever one of the sets `ids` holds. The set may be weaker
+  // than their disjunction, or opaque.
   int32_t Or(std::vector<int32_t> ids) {
     std::sort(ids.begin(), ids.end());
     ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
@@ -108,13 +109,12 @@ class Deadness {
     std::sort(branches.begin(), branches.end());
     branches.erase(std::unique(branches.begin(), branches.end()), branches.end());
     const auto found = num_branches_.find(condition);
-    if (differ_in_one && found != num_branches_.end() && branches[0] != kOpaque &&
+    if (differ_in_one && found != num_branches_.end() &&
         static_cast<int32_t>(branches.size()) == found->second) {
       return IdOf(std::move(common));
     }
-    common.insert(std::upper_bound(common.begin(), common.end(), Branch{num_conditions_, kOpaque}),
-                  Branch{num_conditions_, kOpaque});
-    ++num_conditions_;
+    // Otherwise an opaque condition stands for the alternative. It is the newest, so it sorts last.
+    common.push_back({num_conditions_++, kOpaque});
     return IdOf(std::move(common));
   }
 
@@ -126,7 +126,8 @@ class Deadness {
     if (is_new) {
       num_branches_.emplace(num_conditions_++, branches);
     } else if (num_branches_.at(it->second) != branches) {
-      // Malformed; a Switch and a _SwitchN cannot have the same condition.
+      // Two _SwitchN with different numbers of outputs may read the same index. Their branches do
+      // not correspond, so this one gets a condition of its own.
       return num_conditions_++;
     }
     return it->second;
@@ -134,7 +135,7 @@ class Deadness {
 
   int32_t OfValue(Value value) {
     if (value.is_feed()) return kAlways;
-    const int32_t of_node = conditions_[value.node];
+    const int32_t of_node = alive_when_[value.node];
     if (value.is_control() || KindOf(graph_, value.node) != ControlFlowOp::kSwitch) return of_node;
     Set set = sets_[of_node];
     const Branch branch = {switches_.at(value.node), value.output};
@@ -150,32 +151,36 @@ class Deadness {
     if (kind == ControlFlowOp::kMerge) {
       std::vector<int32_t> ids;
       for (int i = 0; i < num_inputs; ++i) ids.push_back(OfValue(graph_.edge(node, i)));
-      conditions_[node] = Or(std::move(ids));
+      alive_when_[node] = Or(std::move(ids));
       return;
     }
-    int32_t condition = kAlways;
-    for (int i = 0; i < num_inputs; ++i) condition = And(condition, OfValue(graph_.edge(node, i)));
+    int32_t alive_when = kAlways;
+    for (int i = 0; i < num_inputs; ++i) {
+      alive_when = And(alive_when, OfValue(graph_.edge(node, i)));
+    }
     for (int i = num_inputs; i < graph_.num_edges(node); ++i) {
       const Value source = graph_.edge(node, i);
       if (source.is_feed()) continue;
-      const int32_t of_source = conditions_[source.node];
-      if (Implies(condition, of_source)) continue;
+      const int32_t of_source = alive_when_[source.node];
+      if (Implies(alive_when, of_source)) continue;
       controls_.push_back({source.node, node});
-      condition = And(condition, of_source);
+      alive_when = And(alive_when, of_source);
     }
-    conditions_[node] = condition;
+    alive_when_[node] = alive_when;
     if (kind == ControlFlowOp::kSwitch) switches_.emplace(node, ConditionOf(node));
   }
 
   const PlanGraph& graph_;
   const CopiedValues copied_;
-  // Indexed by node: the index in sets_ of the conditions under which it runs.
-  std::vector<int32_t> conditions_;
+  // Indexed by node: the index in sets_ of the branches that must be taken for it to run.
+  std::vector<int32_t> alive_when_;
   std::vector<Set> sets_;
   absl::flat_hash_map<Set, int32_t> ids_;
-  // The conditions of Switch nodes, their numbers by value, and how many branches they have.
+  // The condition of each Switch node.
   absl::flat_hash_map<int32_t, int32_t> switches_;
+  // The condition of each deciding value {node, output}.
   absl::flat_hash_map<std::pair<int32_t, int32_t>, int32_t> numbers_;
+  // The number of branches of each condition that is not opaque.
   absl::flat_hash_map<int32_t, int32_t> num_branches_;
   int32_t num_conditions_ = 0;
   std::vector<DeadControl> controls_;

@@ -3,10 +3,11 @@
 
 usage: random_gradients.py GRADFLOW [--graphs N] [--seed S] [--keep FOLDER]
 
-Needs Python's tensorflow-cpu and numpy. GRADFLOW is the command line, such as build/release/tools/gradflow. Each graph has
-5 to 50 ops on doubles, some placeholders, and a scalar loss. TensorFlow computes tf.gradients. `gradflow gradients` adds
-the gradients to the GraphDef without them, and `gradflow run` computes them. They must agree to 1e-5, relative to the
-largest element of the gradient. All graphs are parts of one graph, so that each program runs once.
+Needs Python's tensorflow-cpu and numpy. GRADFLOW is the command line, such as build/release/tools/gradflow. Each graph
+composes 5 to 50 random functions of doubles, with one to three placeholders and a scalar loss. The GraphDef is written
+before TensorFlow adds its gradients. `gradflow gradients` adds gradients to it, and `gradflow run` computes them. They
+must agree with TensorFlow's to 1e-5, relative to the largest element of the gradient. All graphs are parts of one graph,
+so that each program runs once.
 """
 
 import argparse
@@ -118,7 +119,7 @@ MATRIX = [
 ]
 
 
-def square(x):
+def as_matrix(x):
     """Returns a 4 x 4 matrix with the elements of any tensor."""
     known = x.shape.is_fully_defined()
     repeats = (16 + x.shape.num_elements() - 1) // x.shape.num_elements() if known else 16
@@ -140,15 +141,15 @@ def make_graph(rng):
             try:
                 tf.broadcast_static_shape(x.shape, other.shape)
             except ValueError:
-                x, other = square(x), square(other)
+                x, other = as_matrix(x), as_matrix(other)
             y = rng.choice(BINARY)(x, other)
         elif kind < 0.7:
-            y = tf.matmul(square(x), square(rng.choice(tensors)), transpose_a=rng.random() < 0.3,
+            y = tf.matmul(as_matrix(x), as_matrix(rng.choice(tensors)), transpose_a=rng.random() < 0.3,
                           transpose_b=rng.random() < 0.3) * 0.25
         else:
-            y = rng.choice(MATRIX)(square(x))
+            y = rng.choice(MATRIX)(as_matrix(x))
         if not y.shape.is_fully_defined():
-            y = square(y)
+            y = as_matrix(y)
         # Keeps values moderate.
         tensors.append(tf.tanh(y) if rng.random() < 0.3 else 2.0 * tf.sin(0.5 * y))
     terms = [tf.reduce_sum(t) for t in tensors[-3:]]
@@ -215,7 +216,7 @@ def check(gradflow, seeds, folder):
     fetched = {}
     for x, gradient in zip(inputs, gradients):
         name = ours[x.op.name]
-        # If TensorFlow has no gradient, gradflow must have no gradient or zeros.
+        # If TensorFlow has no gradient, nothing is compared. If only gradflow has none, TensorFlow's must be zero.
         if gradient is None or name == "no gradient":
             continue
         fetched[x.op.name] = os.path.join(folder, file_name("d" + x.op.name))

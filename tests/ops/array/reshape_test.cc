@@ -48,7 +48,7 @@ TEST(Reshape, RejectsShapesThatDoNotFit) {
       {AsTensor<int32_t>({5}), "a tensor of 12 elements cannot be reshaped to [5]"},
       {AsTensor<int32_t>({5, -1}), "a tensor of 12 elements cannot be reshaped to [5,?]"},
       {AsTensor<int32_t>({0, -1}), "a tensor of 12 elements cannot be reshaped to [0,?]"},
-      {AsTensor<int32_t>({-1, -1}), "at most one dimension of -1"},
+      {AsTensor<int32_t>({-1, -1}), "at most one unknown dimension (-1)"},
       {AsTensor<int32_t>({-2, -6}), "negative"},
       {AsTensor<int64_t>({int64_t{1} << 62, 8}), "more elements"},
   };

@@ -7,12 +7,12 @@ namespace gradflow {
 namespace testing {
 namespace {
 
-struct Entries {
+struct SliceSpec {
   std::vector<int64_t> begin, end, strides;
   int64_t begin_mask = 0, end_mask = 0, ellipsis_mask = 0, new_axis_mask = 0, shrink_axis_mask = 0;
 };
 
-OpTester WithSlice(OpTester tester, const Entries& s) {
+OpTester WithSlice(OpTester tester, const SliceSpec& s) {
   return tester.Input(AsTensor<int32_t>(s.begin))
       .Input(AsTensor<int32_t>(s.end))
       .Input(AsTensor<int32_t>(s.strides))
@@ -24,7 +24,7 @@ OpTester WithSlice(OpTester tester, const Entries& s) {
 }
 
 // Slices of a tensor of shape [4, 5, 6].
-const Entries kEntries[] = {
+const SliceSpec kSlices[] = {
     {{1}, {3}, {1}},
     {{0, 4}, {4, 0}, {2, -2}},
     {{-1, 0, 1}, {0, 5, 6}, {-3, 1, 2}},
@@ -39,22 +39,24 @@ const Entries kEntries[] = {
 // Slicing a tensor of positions shows which elements the slice selects.
 TEST(StridedSliceUpdate, ReplacesTheSelectedElements) {
   const Tensor positions = Iota<int32_t>({4, 5, 6});
-  for (const Entries& slice : kEntries) {
-    SCOPED_TRACE(&slice - kEntries);
+  for (const SliceSpec& slice : kSlices) {
+    SCOPED_TRACE(&slice - kSlices);
     const Tensor selected = *WithSlice(OpTester("StridedSlice").Input(positions), slice).RunOne();
     for (const DataType dtype : TensorTypes()) {
       SCOPED_TRACE(DataTypeString(dtype));
       const Tensor all = DistinctTensor(dtype, {240});
       const Tensor input = *all.Slice(0, 120).Reshaped({4, 5, 6});
       const Tensor value = *all.Slice(120, 120 + selected.NumElements()).Reshaped(selected.shape());
-      const auto source = [&](bool keeps) {
+      // The selected elements come from the value, elements 120 and up of `all`. The other elements
+      // come from the input or, for the gradient, are 0.
+      const auto expected = [&](bool keeps_input) {
         return Rearranged(
-            keeps ? all
-                  : *OpTester("ConcatV2")
-                         .Input(*OpTester("ZerosLike").Input(all.Slice(0, 120)).RunOne())
-                         .Input(all.Slice(120, 240))
-                         .Input(AsScalar<int32_t>(0))
-                         .RunOne(),
+            keeps_input ? all
+                        : *OpTester("ConcatV2")
+                               .Input(*OpTester("ZerosLike").Input(all.Slice(0, 120)).RunOne())
+                               .Input(all.Slice(120, 240))
+                               .Input(AsScalar<int32_t>(0))
+                               .RunOne(),
             {4, 5, 6}, [&](const std::vector<int64_t>& index) -> int64_t {
               const int64_t at = (index[0] * 5 + index[1]) * 6 + index[2];
               for (int64_t i = 0; i < selected.NumElements(); ++i) {
@@ -64,9 +66,9 @@ TEST(StridedSliceUpdate, ReplacesTheSelectedElements) {
             });
       };
       OpTester update = WithSlice(OpTester("TensorStridedSliceUpdate").Input(input), slice);
-      EXPECT_THAT(update.Input(value).RunOne(), TensorEq(source(true)));
+      EXPECT_THAT(update.Input(value).RunOne(), TensorEq(expected(true)));
       OpTester gradient = WithSlice(OpTester("StridedSliceGrad").Input<int32_t>({4, 5, 6}), slice);
-      EXPECT_THAT(gradient.Input(value).RunOne(), TensorEq(source(false)));
+      EXPECT_THAT(gradient.Input(value).RunOne(), TensorEq(expected(false)));
     }
   }
 }
@@ -88,7 +90,7 @@ TEST(StridedSliceUpdate, BroadcastsTheValue) {
 }
 
 TEST(StridedSliceGrad, RejectsBadArguments) {
-  const auto gradient = [](const Tensor& shape, const Entries& slice, const Tensor& dy) {
+  const auto gradient = [](const Tensor& shape, const SliceSpec& slice, const Tensor& dy) {
     return WithSlice(OpTester("StridedSliceGrad").Input(shape), slice).Input(dy);
   };
   ExpectErrors({
