@@ -55,10 +55,20 @@ absl::Status CheckOperation(const Graph& graph, const TF_Operation* oper, absl::
                                  " of another graph");
 }
 
+namespace {
+
+bool IsOutputOf(const Graph& graph, const TF_Output& output) {
+  if (output.oper == nullptr) return false;
+  const Node& node = *FromC(output.oper);
+  return &node.graph() == &graph && output.index >= 0 && output.index < node.num_outputs();
+}
+
+}  // namespace
+
 absl::Status CheckOutput(const Graph& graph, const TF_Output& output, absl::string_view what) {
+  if (IsOutputOf(graph, output)) return absl::OkStatus();
   GRADFLOW_RETURN_IF_ERROR(CheckOperation(graph, output.oper, what));
   const Node& node = *FromC(output.oper);
-  if (output.index >= 0 && output.index < node.num_outputs()) return absl::OkStatus();
   return errors::InvalidArgument(what, " is output ", output.index, " of ",
                                  internal::NodeTitle(node.def()), ", which has ",
                                  node.num_outputs(), " outputs");
@@ -71,7 +81,9 @@ absl::Status CheckOutputs(const Graph& graph, const TF_Output* outputs, int coun
                                    outputs == nullptr ? ", which are null" : "");
   }
   for (int i = 0; i < count; ++i) {
-    GRADFLOW_RETURN_IF_ERROR(CheckOutput(graph, outputs[i], absl::StrCat(what, "[", i, "]")));
+    // Names are made for errors only.
+    if (IsOutputOf(graph, outputs[i])) continue;
+    return CheckOutput(graph, outputs[i], absl::StrCat(what, "[", i, "]"));
   }
   return absl::OkStatus();
 }

@@ -159,10 +159,15 @@ absl::Status Run(TF_Session* session, const TF_Buffer* run_options, const CallSp
   GRADFLOW_ASSIGN_OR_RETURN(const FeedVector feeds, FeedsFromC(call, input_values));
   GRADFLOW_RETURN_IF_ERROR(
       CheckArray(output_values, static_cast<int>(call.outputs.size()), "output_values"));
+  std::vector<Tensor> outputs;
+  // Messages cost more than a small run.
+  if (run_options == nullptr && run_metadata == nullptr) {
+    GRADFLOW_RETURN_IF_ERROR(RunSession(session, call, feeds, nullptr, &outputs, nullptr));
+    return StoreOutputs(std::move(outputs), output_values);
+  }
   RunOptions options;
   if (run_options != nullptr) GRADFLOW_RETURN_IF_ERROR(ParseMessage(run_options, &options));
   RunMetadata metadata;
-  std::vector<Tensor> outputs;
   const absl::Status ran =
       RunSession(session, call, feeds, run_options == nullptr ? nullptr : &options, &outputs,
                  run_metadata == nullptr ? nullptr : &metadata);

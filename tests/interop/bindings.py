@@ -165,7 +165,7 @@ def go_protos(installed, sources, module):
     """Generates the packages of messages that the binding imports."""
     xla = sources / "third_party" / "xla"
     roots = [root for root in (sources, xla, xla / "third_party" / "tsl") if root.exists()]
-    packages = {}
+    packages = set()
     stack = list(GO_PROTOS)
     while stack:
         name = stack.pop()
@@ -173,14 +173,13 @@ def go_protos(installed, sources, module):
         if name in packages or path is None:
             continue
         text = path.read_text()
-        package = re.search(r'^option go_package = "([^"]+)"', text, re.M)
-        packages[name] = package.group(1) if package else ""
+        packages.add(name)
         stack += re.findall(r'^import (?:public )?"([^"]+)"', text, re.M)
-    # Packages of other modules become packages of this one.
+    # Each other file becomes a package, because some of the packages that the files name import each other.
     options = [
-        f"--go_opt=M{name}={GO_MODULE}/tensorflow/go/other/{pathlib.PurePath(name).parent}"
-        for name, package in packages.items()
-        if not package.startswith(GO_MODULE)
+        f"--go_opt=M{name}={GO_MODULE}/tensorflow/go/other/{pathlib.PurePath(name).with_suffix('')}"
+        for name in packages
+        if name not in GO_PROTOS
     ]
     include = [f"-I{root}" for root in roots]
     installed.run(
