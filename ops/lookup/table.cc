@@ -1,7 +1,5 @@
 #include "gradflow/ops/lookup/table.h"
 
-#include <highwayhash/sip_hash.h>
-
 #include <algorithm>
 #include <cstring>
 #include <mutex>
@@ -9,7 +7,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/resource_handle.h"
 #include "gradflow/core/status.h"
@@ -60,17 +57,6 @@ std::string TypesText(DataType key, DataType value) {
 }
 
 }  // namespace
-
-size_t LookupTable::Hash::operator()(int64_t key) const {
-  const absl::uint128 product =
-      absl::uint128(static_cast<uint64_t>(key) ^ secret[0]) * (secret[1] | 1);
-  return absl::Uint128High64(product) ^ absl::Uint128Low64(product);
-}
-
-size_t LookupTable::Hash::operator()(absl::string_view key) const {
-  const highwayhash::HH_U64 sip_key[2] = {secret[0], secret[1]};
-  return highwayhash::SipHash13(sip_key, key.data(), key.size());
-}
 
 // Reads the keys of a tensor. A vector is read as bytes: integers in 8 bytes each, strings after
 // their length.
@@ -152,7 +138,7 @@ absl::StatusOr<std::shared_ptr<LookupTable>> LookupTable::Make(
   }
   // The constructor is private.
   std::shared_ptr<LookupTable> table(
-      new LookupTable(std::move(spec), allocator, Hash{{RandomSeed(), RandomSeed()}}));
+      new LookupTable(std::move(spec), allocator, KeyIndex::Secret{{RandomSeed(), RandomSeed()}}));
   if (table->kind() == Kind::kDense) {
     const KeyReader empty(*table, table->spec_.empty_key);
     const KeyReader deleted(*table, table->spec_.deleted_key);
@@ -165,13 +151,14 @@ absl::StatusOr<std::shared_ptr<LookupTable>> LookupTable::Make(
   return table;
 }
 
-LookupTable::LookupTable(Spec spec, const std::shared_ptr<Allocator>& allocator, const Hash& hash)
+LookupTable::LookupTable(Spec spec, const std::shared_ptr<Allocator>& allocator,
+                         const KeyIndex::Secret& secret)
     : spec_(std::move(spec)),
       value_elements_(spec_.value_shape.num_elements()),
       allocator_(allocator),
-      hash_(hash),
+      secret_(secret),
       num_buckets_(spec_.num_buckets),
-      entries_(hash),
+      entries_(secret),
       memory_(allocator_.get()) {}
 
 std::string LookupTable::DebugString() const {
@@ -249,20 +236,26 @@ bool LookupTable::IsReserved(const KeyReader& keys, int64_t i) const {
 
 // ---- Reading ----
 
-int64_t LookupTable::FindRow(const KeyReader& keys, int64_t i, std::string* buffer) const {
+void LookupTable::FindRows(const KeyReader& keys, int64_t first, int64_t count, std::string* buffer,
+                           int64_t* rows) const {
+  // Each step loads what the next step of several keys needs, so the loads overlap.
+  const KeyIndex& index = entries_.index;
+  uint64_t hashes[kBatch];
   if (!keys.has_strings()) {
-    const auto found = entries_.ints.find(keys.Int(i));
-    return found == entries_.ints.end() ? -1 : found->second;
+    for (int64_t k = 0; k < count; ++k) {
+      hashes[k] = index.HashOf(keys.Int(first + k));
+      index.PrefetchSlot(hashes[k]);
+    }
+    for (int64_t k = 0; k < count; ++k) rows[k] = index.Find(keys.Int(first + k), hashes[k]);
+    return;
   }
-  const auto found = entries_.strings.find(keys.String(i, buffer));
-  return found == entries_.strings.end() ? -1 : found->second;
-}
-
-void LookupTable::Prefetch(const KeyReader& keys, int64_t i, std::string* buffer) const {
-  if (keys.has_strings()) {
-    entries_.strings.prefetch(keys.String(i, buffer));
-  } else {
-    entries_.ints.prefetch(keys.Int(i));
+  for (int64_t k = 0; k < count; ++k) {
+    hashes[k] = index.HashOf(keys.String(first + k, buffer));
+    index.PrefetchSlot(hashes[k]);
+  }
+  for (int64_t k = 0; k < count; ++k) index.PrefetchString(hashes[k]);
+  for (int64_t k = 0; k < count; ++k) {
+    rows[k] = index.Find(keys.String(first + k, buffer), hashes[k]);
   }
 }
 
@@ -308,14 +301,11 @@ absl::Status LookupTable::Find(KernelContext& ctx, const Tensor& keys,
       std::string buffer;
       std::shared_lock lock(mutex_);
       const auto* const values = static_cast<const char*>(entries_.values.raw_data());
-      // Each step loads what the next step of several keys needs, so the loads overlap.
-      constexpr int64_t kBatch = 32;
       int64_t rows[kBatch];
       for (int64_t first = begin; first < end; first += kBatch) {
         const int64_t size = std::min(kBatch, end - first);
-        for (int64_t k = 0; k < size; ++k) Prefetch(reader, first + k, &buffer);
+        FindRows(reader, first, size, &buffer, rows);
         for (int64_t k = 0; k < size; ++k) {
-          rows[k] = FindRow(reader, first + k, &buffer);
           if (rows[k] >= 0) __builtin_prefetch(values + rows[k] * bytes);
         }
         for (int64_t k = 0; k < size; ++k) {
@@ -338,8 +328,10 @@ absl::Status LookupTable::Find(KernelContext& ctx, const Tensor& keys,
   for (int64_t i = 0; i < count; ++i) {
     constexpr int64_t kBetweenChecks = 4096;
     if (i % kBetweenChecks == 0 && ctx.ShouldStop()) return StoppedError();
-    const int64_t row = FindRow(reader, i, &buffer);
-    rows.span<int64_t>()[i] = row;
+    if (i % kBatch == 0) {
+      FindRows(reader, i, std::min(kBatch, count - i), &buffer, &rows.span<int64_t>()[i]);
+    }
+    const int64_t row = rows.span<int64_t>()[i];
     if (spec_.value_dtype != DT_STRING) continue;
     const Tensor& source = row >= 0 ? entries_.values : default_value;
     const int64_t at = row >= 0 ? row * value_elements_ : i * default_step;
@@ -361,19 +353,7 @@ absl::Status LookupTable::Find(KernelContext& ctx, const Tensor& keys,
 // ---- Changing ----
 
 double LookupTable::BytesOf(const Entries& entries, int64_t more) const {
-  // A slot of the hash map, and its control byte.
-  const auto index_bytes = [more](const auto& index) {
-    constexpr auto kSlot =
-        static_cast<double>(sizeof(typename std::decay_t<decltype(index)>::value_type) + 1);
-    const auto capacity = static_cast<double>(index.capacity());
-    const double needed = static_cast<double>(index.size()) + static_cast<double>(more);
-    if (more == 0 || needed * 8 <= capacity * 7) return capacity * kSlot;
-    double grown = std::max(capacity, 1.0);
-    while (needed * 8 > grown * 7) grown = 2 * grown + 1;
-    // Both arrays exist while the entries move.
-    return (capacity + grown) * kSlot;
-  };
-  return (HasStringKeys() ? index_bytes(entries.strings) : index_bytes(entries.ints)) +
+  return entries.index.Bytes(more, HasStringKeys()) +
          8.0 * static_cast<double>(entries.free_rows.capacity()) +
          static_cast<double>(entries.string_bytes);
 }
@@ -444,34 +424,31 @@ absl::Status LookupTable::Add(const Tensor& keys, const Tensor& values, const Ad
     }
     entries->values = *std::move(grown);
   }
-  const auto add = [&](auto& index, auto key, int64_t i) {
-    const auto [at, is_new] = index.try_emplace(key, -1);
-    if (is_new) {
+  const auto add = [&](auto key, int64_t i) {
+    const uint64_t hash = entries->index.HashOf(key);
+    int64_t row = entries->index.Find(key, hash);
+    if (row < 0) {
       if (entries->free_rows.empty()) {
-        at->second = entries->num_rows++;
+        row = entries->num_rows++;
       } else {
-        at->second = entries->free_rows.back();
+        row = entries->free_rows.back();
         entries->free_rows.pop_back();
       }
+      entries->index.Insert(key, hash, row);
       if constexpr (!std::is_integral_v<decltype(key)>) {
         entries->string_bytes += HeapBytes(key.size());
       }
-    } else if (options.unique && !IsValue(values, i, at->second, *entries)) {
+    } else if (options.unique && !IsValue(values, i, row, *entries)) {
       return false;
     }
-    SetValue(values, i, at->second, entries);
+    SetValue(values, i, row, entries);
     return true;
   };
-  if (reader.has_strings()) {
-    entries->strings.reserve(entries->strings.size() + count);
-  } else {
-    entries->ints.reserve(entries->ints.size() + count);
-  }
+  entries->index.Reserve(count);
   for (int64_t i = 0; i < count; ++i) {
     if (options.skips_reserved && IsReserved(reader, i)) continue;
-    const bool added_entry = reader.has_strings()
-                                 ? add(entries->strings, reader.String(i, &buffer), i)
-                                 : add(entries->ints, reader.Int(i), i);
+    const bool added_entry =
+        reader.has_strings() ? add(reader.String(i, &buffer), i) : add(reader.Int(i), i);
     if (!added_entry) {
       memory->Set(before);
       const std::string key = reader.has_strings() ? errors::Printable(reader.String(i, &buffer))
@@ -510,14 +487,12 @@ absl::Status LookupTable::Remove(const Tensor& keys) {
   const KeyReader reader(*this, keys);
   std::string buffer;
   std::unique_lock lock(mutex_);
-  const auto remove = [&](auto& index, auto key) {
-    const auto found = index.find(key);
-    if (found == index.end()) return;
-    const int64_t row = found->second;
+  const auto remove = [&](auto key) {
+    const int64_t row = entries_.index.Remove(key, entries_.index.HashOf(key));
+    if (row < 0) return;
     if constexpr (!std::is_integral_v<decltype(key)>) {
       entries_.string_bytes -= HeapBytes(key.size());
     }
-    index.erase(found);
     entries_.free_rows.push_back(row);
     for (int64_t k = row * value_elements_; k < (row + 1) * value_elements_; ++k) {
       if (spec_.value_dtype == DT_STRING) {
@@ -533,16 +508,16 @@ absl::Status LookupTable::Remove(const Tensor& keys) {
   };
   for (int64_t i = 0; i < count; ++i) {
     if (reader.has_strings()) {
-      remove(entries_.strings, reader.String(i, &buffer));
+      remove(reader.String(i, &buffer));
     } else {
-      remove(entries_.ints, reader.Int(i));
+      remove(reader.Int(i));
     }
   }
   return memory_.Set(BytesOf(entries_, 0), "the entries of a table");
 }
 
 absl::Status LookupTable::Replace(const Tensor& keys, const Tensor& values, AddOptions options) {
-  Entries fresh(hash_);
+  Entries fresh(secret_);
   const size_t before = memory_.bytes();
   options.other_bytes = static_cast<double>(before);
   if (absl::Status status = Add(keys, values, options, &fresh, &memory_); !status.ok()) {
@@ -605,8 +580,11 @@ absl::Status LookupTable::Initialize(const Tensor& keys, const Tensor& values) {
 
 template <typename Fn>
 void LookupTable::ForEach(Fn&& fn) const {
-  for (const auto& [key, row] : entries_.ints) fn(key, row);
-  for (const auto& [key, row] : entries_.strings) fn(key, row);
+  if (HasStringKeys()) {
+    entries_.index.ForEachString(fn);
+  } else {
+    entries_.index.ForEachInt(fn);
+  }
 }
 
 void LookupTable::WriteKey(absl::string_view key, int64_t at, Tensor* keys) const {
@@ -651,7 +629,11 @@ absl::Status LookupTable::AllocateExport(KernelContext& ctx, int64_t rows, Tenso
         TypesText(ctx.expected_output_dtype(0), ctx.expected_output_dtype(1)));
   }
   double key_bytes = 0;
-  for (const auto& [key, row] : entries_.strings) key_bytes += static_cast<double>(key.size());
+  ForEach([&](const auto& key, int64_t) {
+    if constexpr (!std::is_integral_v<std::decay_t<decltype(key)>>) {
+      key_bytes += static_cast<double>(key.size());
+    }
+  });
   if (kind() == Kind::kDense && spec_.key_dtype == DT_STRING) {
     key_bytes += static_cast<double>(rows) * static_cast<double>(spec_.empty_key.StringBytes());
   }

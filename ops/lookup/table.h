@@ -16,7 +16,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -28,6 +27,7 @@
 #include "gradflow/core/tensor_shape.h"
 #include "gradflow/core/types.h"
 #include "gradflow/ops/common/tensor_holder.h"
+#include "gradflow/ops/lookup/key_index.h"
 
 namespace gradflow {
 
@@ -93,31 +93,11 @@ class LookupTable final : public TensorHolder {
   absl::Status Initialize(const Tensor& keys, const Tensor& values);
 
  private:
-  // SipHash for strings, and the folded product with a secret factor for integers. absl::Hash is
-  // not enough: strings that make one factor of its products zero have the same hash for every
-  // seed.
-  struct Hash {
-    using is_transparent = void;
-    size_t operator()(int64_t key) const;
-    size_t operator()(absl::string_view key) const;
-
-    uint64_t secret[2];
-  };
-  struct Equal {
-    using is_transparent = void;
-    bool operator()(int64_t a, int64_t b) const { return a == b; }
-    bool operator()(absl::string_view a, absl::string_view b) const { return a == b; }
-  };
-  // Maps a key to the row of its value.
-  template <typename Key>
-  using Index = absl::flat_hash_map<Key, int64_t, Hash, Equal>;
-
-  // Integer keys are in `ints`; strings, and the bytes of vectors, in `strings`.
   struct Entries {
-    explicit Entries(const Hash& hash) : ints(0, hash), strings(0, hash) {}
+    explicit Entries(const KeyIndex::Secret& secret) : index(secret) {}
 
-    Index<int64_t> ints;
-    Index<std::string> strings;
+    // The rows of the keys. The bytes of vectors are strings.
+    KeyIndex index;
     // [rows, elements of a value]
     Tensor values{Tensor::Unset()};
     // Rows [0, num_rows) are used, except for the free ones.
@@ -135,14 +115,15 @@ class LookupTable final : public TensorHolder {
     double other_bytes = 0;
   };
   class KeyReader;
+  // The number of keys whose searches overlap.
+  static constexpr int64_t kBatch = 32;
 
-  LookupTable(Spec spec, const std::shared_ptr<Allocator>& allocator, const Hash& hash);
+  LookupTable(Spec spec, const std::shared_ptr<Allocator>& allocator,
+              const KeyIndex::Secret& secret);
 
   // The caller of the functions below holds the mutex if they use entries_.
 
-  int64_t SizeLocked() const {
-    return static_cast<int64_t>(entries_.ints.size() + entries_.strings.size());
-  }
+  int64_t SizeLocked() const { return entries_.index.size(); }
   bool HasVectorKeys() const { return spec_.empty_key.dims() == 1; }
   int64_t KeyElements() const { return HasVectorKeys() ? spec_.empty_key.NumElements() : 1; }
   // True if keys are stored as strings.
@@ -154,10 +135,10 @@ class LookupTable final : public TensorHolder {
   absl::Status CheckNotReserved(const Tensor& keys, int64_t count) const;
   bool IsReserved(const KeyReader& keys, int64_t i) const;
 
-  // Returns the row of key i, or -1.
-  int64_t FindRow(const KeyReader& keys, int64_t i, std::string* buffer) const;
-  // Begins to load the place of key i.
-  void Prefetch(const KeyReader& keys, int64_t i, std::string* buffer) const;
+  // Stores the rows of keys [first, first + count), or -1 for keys that are not in the table.
+  // `count` is at most kBatch.
+  void FindRows(const KeyReader& keys, int64_t first, int64_t count, std::string* buffer,
+                int64_t* rows) const;
   // Calls fn(key, row) for each entry, in any order.
   template <typename Fn>
   void ForEach(Fn&& fn) const;
@@ -188,7 +169,7 @@ class LookupTable final : public TensorHolder {
   const Spec spec_;
   const int64_t value_elements_;
   const std::shared_ptr<Allocator> allocator_;
-  const Hash hash_;
+  const KeyIndex::Secret secret_;
   // Guards the rest. core/mutex.h has no lock that readers share.
   mutable std::shared_mutex mutex_;
   bool initialized_ = false;

@@ -62,7 +62,8 @@ class DecodeKernel final : public OpKernel {
     std::string type;
     GRADFLOW_RETURN_IF_ERROR(construction.GetAttr("compression_type", &type));
     if (type == "ZSTD") {
-      return errors::Unimplemented("compression_type 'ZSTD' is not supported");
+      return errors::Unimplemented(
+          "compression_type 'ZSTD' is not supported; use 'ZLIB' or 'GZIP'");
     }
     if (!type.empty() && type != "ZLIB" && type != "GZIP") {
       return errors::InvalidArgument("compression_type must be '', 'ZLIB' or 'GZIP', but is '",
@@ -157,7 +158,8 @@ void Register(Registry& registry) {
 bytes: Compressed strings.
 output: The results, of the shape of `bytes`. A string that is cut off gives the bytes before its
   end.
-compression_type: "ZLIB" or "GZIP", or "" for strings that are not compressed.)");
+compression_type: "ZLIB" or "GZIP", or "" for strings that are not compressed. TensorFlow's "ZSTD" is
+  not supported.)");
   registry.Kernel("DecodeCompressed", MakeKernel<DecodeKernel>);
 }
 
