@@ -115,9 +115,14 @@ void Register(GradientRegistry& registry) {
   registry.Register(
       "FakeQuantWithMinMaxVarsPerChannelGradient",
       GradientOfFakeQuantVarsGradient<ops::FakeQuantWithMinMaxVarsPerChannelGradient>);
-  // These ops convert to and from integers.
-  registry.RegisterNoGradient("Dequantize");
-  registry.RegisterNoGradient("QuantizeV2");
+  // These ops convert to and from integers, or compute with integers.
+  for (const char* const op :
+       {"Dequantize", "QuantizeDownAndShrinkRange", "QuantizeV2", "QuantizedAdd",
+        "QuantizedAvgPool", "QuantizedBiasAdd", "QuantizedConcat", "QuantizedConv2D",
+        "QuantizedMatMul", "QuantizedMaxPool", "QuantizedMul", "QuantizedRelu", "QuantizedRelu6",
+        "QuantizedReluX", "QuantizedReshape", "RequantizationRange", "Requantize"}) {
+    registry.RegisterNoGradient(op);
+  }
 }
 
 }  // namespace gradients::quant

@@ -1,5 +1,9 @@
-// Concat, ConcatV2, ConcatOffset and ParallelConcat.
+// Concat, ConcatV2, QuantizedConcat, ConcatOffset and ParallelConcat.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -10,6 +14,7 @@
 #include "gradflow/ops/common/indices.h"
 #include "gradflow/ops/common/input_checks.h"
 #include "gradflow/ops/common/strided_copy.h"
+#include "gradflow/ops/quant/quantized_range.h"
 
 namespace gradflow::concat {
 namespace {
@@ -50,18 +55,16 @@ absl::StatusOr<PartialTensorShape> ConcatShape(absl::Span<const PartialTensorSha
   return PartialTensorShape::Make(common.dim_sizes());
 }
 
-// The axis is the last input of ConcatV2 and the first input of Concat.
-template <bool AxisFirst>
-absl::Status ConcatShapeFn(ShapeContext& c) {
-  const int axis_input = AxisFirst ? 0 : c.num_inputs() - 1;
+// Infers output 0, the concatenation of `count` inputs, starting at input `first`.
+absl::Status ConcatValuesShape(ShapeContext& c, int axis_input, int first, int count) {
   GRADFLOW_RETURN_IF_ERROR(c.CheckRank(axis_input, 0));
   std::vector<int64_t> axis;
   GRADFLOW_ASSIGN_OR_RETURN(const bool known, c.IntsFromInput(axis_input, &axis));
   std::vector<PartialTensorShape> values;
   // All values have the same rank.
   PartialTensorShape ranks;
-  for (int i = 0; i + 1 < c.num_inputs(); ++i) {
-    values.push_back(c.input(AxisFirst ? i + 1 : i));
+  for (int i = 0; i < count; ++i) {
+    values.push_back(c.input(first + i));
     if (values[i].unknown_rank()) continue;
     const PartialTensorShape rank = PartialTensorShape::UnknownOfRank(values[i].dims());
     if (!ranks.IsCompatibleWith(rank)) {
@@ -78,6 +81,13 @@ absl::Status ConcatShapeFn(ShapeContext& c) {
   GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape, ConcatShape(values, axis[0]));
   c.set_output(0, std::move(shape));
   return absl::OkStatus();
+}
+
+// The axis is the last input of ConcatV2 and the first input of Concat.
+template <bool AxisFirst>
+absl::Status ConcatShapeFn(ShapeContext& c) {
+  const int count = c.num_inputs() - 1;
+  return ConcatValuesShape(c, AxisFirst ? 0 : count, AxisFirst ? 1 : 0, count);
 }
 
 // Concatenates `count` inputs, starting at input `first`.
@@ -117,6 +127,72 @@ absl::Status Concat(KernelContext& ctx) {
   GRADFLOW_ASSIGN_OR_RETURN(const DimVector axis, ctx.Ints(axis_input, "axis"));
   return ConcatInputs(ctx, AxisFirst ? 1 : 0, count, axis[0]);
 }
+
+// ---- QuantizedConcat ----
+
+// The inputs are concat_dim, N values, N minima and N maxima.
+absl::Status QuantizedConcatShape(ShapeContext& c) {
+  const int count = (c.num_inputs() - 1) / 3;
+  GRADFLOW_RETURN_IF_ERROR(CheckRangeShapes(c, 1 + count, 2 * count));
+  return ConcatValuesShape(c, 0, 1, count);
+}
+
+// Returns the range of the result: it contains all ranges and 0. Signed integers have a symmetric
+// range.
+QuantizedRange JoinedRange(const std::vector<QuantizedRange>& ranges, bool is_signed) {
+  QuantizedRange joined = {0, ranges[0].max};
+  for (const QuantizedRange& range : ranges) {
+    joined.min = std::min(joined.min, range.min);
+    joined.max = std::max(joined.max, range.max);
+  }
+  if (!is_signed) return joined;
+  const float most = std::max(-joined.min, std::fabs(joined.max));
+  return {-most, most};
+}
+
+template <typename Q>
+class QuantizedConcatKernel final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    types_ = InputTypes(construction);
+    return absl::OkStatus();
+  }
+
+  absl::Status Compute(KernelContext& ctx) const override {
+    GRADFLOW_RETURN_IF_ERROR(CheckInputTypes(ctx, types_));
+    const int count = (ctx.num_inputs() - 1) / 3;
+    std::vector<QuantizedRange> ranges(static_cast<size_t>(count));
+    for (int i = 0; i < count; ++i) {
+      QuantizedRange& range = ranges[static_cast<size_t>(i)];
+      GRADFLOW_ASSIGN_OR_RETURN(
+          range.min, FiniteScalar(ctx, 1 + count + i, absl::StrCat("input_mins[", i, "]")));
+      GRADFLOW_ASSIGN_OR_RETURN(
+          range.max, FiniteScalar(ctx, 1 + 2 * count + i, absl::StrCat("input_maxes[", i, "]")));
+    }
+    GRADFLOW_ASSIGN_OR_RETURN(const int64_t axis, ctx.ScalarInt(0, "concat_dim"));
+    const QuantizedRange joined = JoinedRange(ranges, std::is_signed_v<Q>);
+    std::vector<Tensor> values;
+    for (int i = 0; i < count; ++i) {
+      const QuantizedRange& range = ranges[static_cast<size_t>(i)];
+      values.push_back(ctx.input(1 + i));
+      if (range.min == joined.min && range.max == joined.max) continue;
+      const Tensor from = values.back();
+      GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(from.dtype(), from.shape(), &values.back()));
+      const auto* const x = static_cast<const Q*>(from.raw_data());
+      auto* const y = static_cast<Q*>(values.back().raw_data());
+      const FloatRequantizer<Q, Q> requantize(range, joined);
+      ParallelFor(ctx, from.NumElements(), BlockSizeForCost(2), [&](int64_t begin, int64_t end) {
+        for (int64_t k = begin; k < end; ++k) y[k] = requantize(x[k]);
+      });
+    }
+    KernelContext concat = ctx.WithInputs(absl::MakeSpan(values));
+    GRADFLOW_RETURN_IF_ERROR(ConcatInputs(concat, 0, count, axis));
+    return OutputRange(ctx, 1, joined);
+  }
+
+ private:
+  DataTypeVector types_;
+};
 
 // ---- ParallelConcat ----
 
@@ -249,6 +325,38 @@ output: The concatenated tensor.
 N: The number of tensors.
 T: The type of the tensors.)");
   registry.Kernel("Concat", MakeFunctionKernel<Concat<true>>).Types("T", AllDataTypes());
+
+  registry.Op("QuantizedConcat")
+      .Group("array_ops")
+      .Input("concat_dim: int32")
+      .Input("values: N * T")
+      .Input("input_mins: N * float")
+      .Input("input_maxes: N * float")
+      .Output("output: T")
+      .Output("output_min: float")
+      .Output("output_max: float")
+      .Attr("N: int >= 2")
+      .Attr("T: type")
+      .Shape(QuantizedConcatShape)
+      .Doc(R"(Concatenates quantized tensors along one dimension.
+
+Integers of other ranges than the result's are converted.
+
+concat_dim: A scalar: the dimension. Unlike in TensorFlow, negative values count from the end.
+values: The tensors. Their shapes must agree in all dimensions except `concat_dim`.
+input_mins: Scalars: the numbers of the lowest integers of `values`.
+input_maxes: Scalars: the numbers of the highest integers of `values`.
+output: The concatenated tensor.
+output_min: The least of all `input_mins` and 0; for signed integers, the negated `output_max`.
+output_max: The greatest of all `input_maxes`; for signed integers, the greatest magnitude of a
+  bound.
+N: The number of tensors.
+T: The type of the tensors.)");
+  ForEachType(TypeList<quint8, qint8, qint32>(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    registry.Kernel("QuantizedConcat", MakeKernel<QuantizedConcatKernel<decltype(T::value)>>)
+        .template Type<T>("T");
+  });
 
   registry.Op("ParallelConcat")
       .Group("array_ops")

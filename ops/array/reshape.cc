@@ -7,7 +7,9 @@
 #include "gradflow/core/registry.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
+#include "gradflow/ops/common/data_types.h"
 #include "gradflow/ops/common/input_checks.h"
+#include "gradflow/ops/quant/quantized_range.h"
 
 namespace gradflow::reshape {
 namespace {
@@ -50,6 +52,28 @@ absl::Status Reshape(KernelContext& ctx) {
   GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, ResolveReshape(ctx.input(0).shape(), dims));
   return OutputReshaped(ctx, shape);
 }
+
+absl::Status QuantizedReshapeShape(ShapeContext& c) {
+  GRADFLOW_RETURN_IF_ERROR(CheckRangeShapes(c, 2, 2));
+  return ReshapeShape(c);
+}
+
+class QuantizedReshapeKernel final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    ranges_.Init(construction, 2);
+    return absl::OkStatus();
+  }
+  absl::Status Compute(KernelContext& ctx) const override {
+    GRADFLOW_ASSIGN_OR_RETURN(const std::vector<QuantizedRange> ranges, ranges_.Read(ctx));
+    GRADFLOW_RETURN_IF_ERROR(Reshape(ctx));
+    return OutputRange(ctx, 1, ranges[0]);
+  }
+  bool IsCheap() const override { return true; }
+
+ private:
+  RangeInputs ranges_;
+};
 
 absl::StatusOr<PartialTensorShape> ExpandShape(const PartialTensorShape& input, int64_t dim) {
   GRADFLOW_ASSIGN_OR_RETURN(const int axis, CanonicalAxis("dim", dim, input.dims() + 1));
@@ -152,6 +176,34 @@ T: The type of `tensor`.
 Tshape: The type of `shape`.)");
   registry.Kernel("Reshape", MakeFunctionKernel<Reshape, /*Cheap=*/true>)
       .Types("T", AllDataTypes());
+
+  registry.Op("QuantizedReshape")
+      .Group("array_ops")
+      .Input("tensor: T")
+      .Input("shape: Tshape")
+      .Input("input_min: float")
+      .Input("input_max: float")
+      .Output("output: T")
+      .Output("output_min: float")
+      .Output("output_max: float")
+      .Attr("T: type")
+      .Attr("Tshape: {int32, int64} = DT_INT32")
+      .Shape(QuantizedReshapeShape)
+      .Doc(R"(Changes the shape of a quantized tensor, as `Reshape` does.
+
+The elements are not copied.
+
+tensor: Integers.
+shape: A vector: the new shape. One dimension may be -1: its size is inferred.
+input_min: A scalar: the number of the lowest integer of `tensor`.
+input_max: A scalar: the number of the highest integer of `tensor`.
+output: The reshaped tensor.
+output_min: `input_min`.
+output_max: `input_max`.
+T: The type of `tensor`.
+Tshape: The type of `shape`.)");
+  registry.Kernel("QuantizedReshape", MakeKernel<QuantizedReshapeKernel>)
+      .Types("T", DataTypesOf(QuantizedTypes()));
 
   registry.Op("ExpandDims")
       .Group("array_ops")

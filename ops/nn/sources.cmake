@@ -24,6 +24,8 @@ gradflow_op_family(lrn USES common/elementary_simd softmax_simd)
 gradflow_op_family(lstm USES linalg/product math/sigmoid_simd cell_math cell_shapes)
 gradflow_op_family(max_pool USES common/elementary_simd pool_simd pool_windows softmax_simd)
 gradflow_op_family(max_pool_grad USES common/elementary_simd pool_simd pool_windows softmax_simd)
+gradflow_op_family(quantized_pool
+  USES common/elementary_simd pool_simd pool_windows softmax_simd quant/quantized_range)
 gradflow_op_family(relu USES activation)
 gradflow_op_family(softmax ALONE USES common/elementary_simd integer_softmax softmax_simd)
 gradflow_op_family(softplus USES common/elementary_simd activation activation_simd)

@@ -123,16 +123,20 @@ TEST(StandardOps, HaveShapeFunctions) {
   }
 }
 
-// Returns a node of the op. Its type attributes are `dtype` if allowed, or else the first allowed
-// type.
-NodeDef NodeOfType(const OpDef& def, DataType dtype) {
+// Returns a node of the op. Its type attributes are `dtype`, or `output` if no input has them.
+// Types that are not allowed are replaced by the first allowed type.
+NodeDef NodeOfType(const OpDef& def, DataType dtype, DataType output) {
   NodeDef node;
   node.set_name("node");
   node.set_op(def.name());
   for (const OpDef::AttrDef& attr : def.attr()) {
-    DataType type = dtype;
+    const auto is_type_of = [&](const OpDef::ArgDef& arg) {
+      return arg.type_attr() == attr.name() || arg.type_list_attr() == attr.name();
+    };
+    const auto& inputs = def.input_arg();
+    DataType type = std::any_of(inputs.begin(), inputs.end(), is_type_of) ? dtype : output;
     if (const auto& allowed = attr.allowed_values().list().type(); !allowed.empty()) {
-      if (std::find(allowed.begin(), allowed.end(), dtype) == allowed.end()) {
+      if (std::find(allowed.begin(), allowed.end(), type) == allowed.end()) {
         type = static_cast<DataType>(allowed[0]);
       }
     }
@@ -150,7 +154,9 @@ TEST(StandardOps, HaveKernels) {
     SCOPED_TRACE(op->def().name());
     int kernels = 0;
     for (const DataType dtype : AllDataTypes()) {
-      if (GlobalRegistry().FindKernel(NodeOfType(op->def(), dtype)).ok()) ++kernels;
+      for (const DataType output : {dtype, DT_QINT32, DT_QUINT8}) {
+        if (GlobalRegistry().FindKernel(NodeOfType(op->def(), dtype, output)).ok()) ++kernels;
+      }
     }
     EXPECT_GT(kernels, 0);
   }
