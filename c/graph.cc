@@ -242,7 +242,8 @@ void TF_GraphVersions(TF_Graph* graph, TF_Buffer* output_version_def, TF_Status*
 
 void TF_OperationToNodeDef(TF_Operation* oper, TF_Buffer* output_node_def, TF_Status* status) {
   Call(status, [&] {
-    return ReadNode(oper, [&](const Node& node) { return FillBuffer(node.def(), output_node_def); });
+    return ReadNode(oper,
+                    [&](const Node& node) { return FillBuffer(node.def(), output_node_def); });
   });
 }
 

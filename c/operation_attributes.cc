@@ -185,42 +185,44 @@ void TF_OperationGetAttrShape(TF_Operation* oper, const char* attr_name, int64_t
 void TF_OperationGetAttrShapeList(TF_Operation* oper, const char* attr_name, int64_t** dims,
                                   int* num_dims, int num_shapes, int64_t* storage, int storage_size,
                                   TF_Status* status) {
-  ReadAttr(oper, attr_name, AttrValue::kList, "a list", status, [&](const AttrValue& attr) -> absl::Status {
-    int64_t* place = storage;
-    int left = storage_size;
-    for (int i = 0; i < std::min(attr.list().shape_size(), num_shapes); ++i) {
-      const TensorShapeProto& shape = attr.list().shape(i);
-      num_dims[i] = static_cast<int>(gradflow::capi::RankOf(shape));
-      dims[i] = num_dims[i] < 0 ? nullptr : place;
-      if (num_dims[i] > left) {
-        return gradflow::errors::InvalidArgument("storage of ", storage_size,
-                                                 " dimensions is too small for the shapes");
-      }
-      for (int d = 0; d < num_dims[i]; ++d) *place++ = shape.dim(d).size();
-      left -= std::max(num_dims[i], 0);
-    }
-    return absl::OkStatus();
-  });
+  ReadAttr(oper, attr_name, AttrValue::kList, "a list", status,
+           [&](const AttrValue& attr) -> absl::Status {
+             int64_t* place = storage;
+             int left = storage_size;
+             for (int i = 0; i < std::min(attr.list().shape_size(), num_shapes); ++i) {
+               const TensorShapeProto& shape = attr.list().shape(i);
+               num_dims[i] = static_cast<int>(gradflow::capi::RankOf(shape));
+               dims[i] = num_dims[i] < 0 ? nullptr : place;
+               if (num_dims[i] > left) {
+                 return gradflow::errors::InvalidArgument(
+                     "storage of ", storage_size, " dimensions is too small for the shapes");
+               }
+               for (int d = 0; d < num_dims[i]; ++d) *place++ = shape.dim(d).size();
+               left -= std::max(num_dims[i], 0);
+             }
+             return absl::OkStatus();
+           });
 }
 
 void TF_OperationGetAttrTensorShapeProto(TF_Operation* oper, const char* attr_name,
                                          TF_Buffer* value, TF_Status* status) {
-  ReadAttr(oper, attr_name, AttrValue::kShape, "a shape", status, [&](const AttrValue& attr) {
-    return gradflow::capi::FillBuffer(attr.shape(), value);
-  });
+  ReadAttr(oper, attr_name, AttrValue::kShape, "a shape", status,
+           [&](const AttrValue& attr) { return gradflow::capi::FillBuffer(attr.shape(), value); });
 }
 
 void TF_OperationGetAttrTensorShapeProtoList(TF_Operation* oper, const char* attr_name,
                                              TF_Buffer** values, int max_values,
                                              TF_Status* status) {
   int count = 0;
-  const bool ok = ReadAttr(oper, attr_name, AttrValue::kList, "a list", status, [&](const AttrValue& attr) -> absl::Status {
-    for (; count < std::min(attr.list().shape_size(), max_values); ++count) {
-      GRADFLOW_RETURN_IF_ERROR(
-          gradflow::capi::NewBuffer(attr.list().shape(count), &values[count]));
-    }
-    return absl::OkStatus();
-  });
+  const bool ok =
+      ReadAttr(oper, attr_name, AttrValue::kList, "a list", status,
+               [&](const AttrValue& attr) -> absl::Status {
+                 for (; count < std::min(attr.list().shape_size(), max_values); ++count) {
+                   GRADFLOW_RETURN_IF_ERROR(
+                       gradflow::capi::NewBuffer(attr.list().shape(count), &values[count]));
+                 }
+                 return absl::OkStatus();
+               });
   if (ok) return;
   while (count > 0) {
     TF_DeleteBuffer(values[--count]);
@@ -231,10 +233,11 @@ void TF_OperationGetAttrTensorShapeProtoList(TF_Operation* oper, const char* att
 void TF_OperationGetAttrTensor(TF_Operation* oper, const char* attr_name, TF_Tensor** value,
                                TF_Status* status) {
   *value = nullptr;
-  ReadAttr(oper, attr_name, AttrValue::kTensor, "a tensor", status, [&](const AttrValue& attr) -> absl::Status {
-    GRADFLOW_ASSIGN_OR_RETURN(*value, gradflow::capi::DecodeTensor(attr.tensor()));
-    return absl::OkStatus();
-  });
+  ReadAttr(oper, attr_name, AttrValue::kTensor, "a tensor", status,
+           [&](const AttrValue& attr) -> absl::Status {
+             GRADFLOW_ASSIGN_OR_RETURN(*value, gradflow::capi::DecodeTensor(attr.tensor()));
+             return absl::OkStatus();
+           });
 }
 
 void TF_OperationGetAttrTensorList(TF_Operation* oper, const char* attr_name, TF_Tensor** values,

@@ -34,6 +34,7 @@ absl::Status AvgPoolShape(ShapeContext& c) {
 }
 
 absl::Status CheckAttrs(const PoolAttrs& attrs) {
+  GRADFLOW_RETURN_IF_ERROR(attrs.CheckSupported());
   if (!attrs.pools_channels()) return absl::OkStatus();
   return errors::Unimplemented("averages across channels are not supported");
 }

@@ -29,6 +29,7 @@ namespace {
 // ---- Attributes and shapes ----
 
 absl::Status CheckAttrs(const PoolAttrs& attrs) {
+  GRADFLOW_RETURN_IF_ERROR(attrs.CheckSupported());
   if (!attrs.pools_channels()) return absl::OkStatus();
   return errors::Unimplemented("gradients of maxima across channels are not supported");
 }
