@@ -575,7 +575,13 @@ absl::StatusOr<std::shared_ptr<TensorQueue>> NamedQueue::Get(const KernelContext
       const std::shared_ptr<TensorQueue> queue,
       ctx.resource_manager()->LookupOrCreate<TensorQueue>(
           container_, name_, [&] { return TensorQueue::Make(spec_, name_, ctx.allocator()); }));
-  if (queue->spec() == spec_) return queue;
+  TensorQueue::Spec expected = spec_;
+  if (spec_.seed == 0 && spec_.seed2 == 0) {
+    // The node leaves the seeds to the node that made the queue.
+    expected.seed = queue->spec().seed;
+    expected.seed2 = queue->spec().seed2;
+  }
+  if (queue->spec() == expected) return queue;
   return errors::InvalidArgument("the queue of this name has another kind, capacity, or other ",
                                  "components: ", queue->DebugString());
 }

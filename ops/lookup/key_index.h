@@ -20,7 +20,7 @@ namespace gradflow {
 
 class KeyIndex {
  public:
-  // The key of the hash functions. Nobody who does not know it can choose keys that collide.
+  // The random key of the hash functions. It prevents chosen keys from colliding.
   struct Secret {
     uint64_t words[2];
   };
@@ -42,7 +42,7 @@ class KeyIndex {
     if (!slots_.empty()) __builtin_prefetch(&slots_[hash >> shift_]);
   }
   void PrefetchString(uint64_t hash) const;
-  // Return the row of a key, or -1. All keys of an index have one type.
+  // Return the row of a key, or -1. All keys of an index must have the same type.
   int64_t Find(int64_t key, uint64_t hash) const;
   int64_t Find(absl::string_view key, uint64_t hash) const;
 

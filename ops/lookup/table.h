@@ -3,7 +3,7 @@
 // A key is an int32, an int64 or a string; the keys of a dense table may also be vectors of these.
 // The memory of the table is charged to the allocator that it is made with.
 //
-// The hash function has a random key in each table, so that nobody can choose keys that collide.
+// The hash function has a random key in each table, so chosen keys do not collide.
 // The order of exported entries does not depend on it.
 //
 // Thread safety: thread-safe. Lookups of several threads run at the same time.

@@ -20,7 +20,7 @@ absl::Status NGramsShape(ShapeContext& c) {
   GRADFLOW_RETURN_IF_ERROR(c.CheckRank(0, 1));
   GRADFLOW_RETURN_IF_ERROR(c.CheckRank(1, 1));
   c.set_output(0, PartialTensorShape({-1}));
-  c.set_output(1, c.input(1));
+  c.set_output(1, PartialTensorShape({c.Dim(1, 0)}));
   return absl::OkStatus();
 }
 

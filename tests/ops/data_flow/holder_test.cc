@@ -76,7 +76,7 @@ TEST(Holders, HoldOnlyHandlesOfYoungerHolders) {
   }
 }
 
-// Lists hold handles, too.
+// A handle in a list also keeps its resource alive.
 TEST(Holders, SearchLists) {
   for (const Holder& holder : Holders()) {
     for (const int depth : {1, 3, 20'000}) {

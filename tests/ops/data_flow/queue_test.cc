@@ -28,6 +28,7 @@
 #include "gradflow/runtime/session/cancellation.h"
 #include "gradflow/runtime/session/session.h"
 #include "gradflow/testing/kernel_test.h"
+#include "tests/ops/data_flow/run_graph.h"
 #include "tests/testing/constants.h"
 
 namespace gradflow {
@@ -350,6 +351,20 @@ TEST(Queue, ElementsAreChargedToTheSession) {
   EXPECT_THAT(
       session->Run({{"x", Tensor(DT_INT32, {int64_t{1} << 40, 0})}}, {}, {"enqueue"}, nullptr),
       StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("a queue of tensors")));
+}
+
+// A queue with seeds is shared with nodes that have the same seeds or none.
+TEST(Queue, SeedsOfSharedQueuesMustBeEqualOrZero) {
+  for (const int64_t seed2 : {2, 0, 3}) {
+    const Scope scope = Scope::NewRootScope();
+    const auto name = ops::RandomShuffleQueueV2::SharedName("q");
+    const Output queue = ops::RandomShuffleQueueV2(scope, {DT_INT32}, name.Seed(1).Seed2(2));
+    const Output size = ops::QueueSizeV2(scope, queue);
+    const Output other = ops::RandomShuffleQueueV2(scope.WithControlDependencies(size), {DT_INT32},
+                                                   name.Seed(seed2 == 0 ? 0 : 1).Seed2(seed2));
+    const absl::Status status = RunGraph(scope, {ops::QueueSizeV2(scope, other)}).status();
+    EXPECT_EQ(status.ok(), seed2 != 3) << seed2 << " " << status;
+  }
 }
 
 // The rows of a tensor without elements have shapes, which take memory.
