@@ -121,7 +121,7 @@ struct QuantizeFlags {
   std::string tag;
   // The feeds of each calibration run: NAME=FILE.npy, separated by commas.
   std::vector<std::string> data;
-  // "min-max", "moving-average" or "percentile".
+  // "min-max", "moving-average", "percentile" or "least-squares".
   std::string method = "min-max";
   // The percentage of numbers within the ranges of the method "percentile".
   double percentile = 99.99;

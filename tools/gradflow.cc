@@ -227,8 +227,8 @@ void AddQuantizeFlags(CLI::App* command, QuantizeFlags* flags) {
       ->option_text("NAME=FILE.npy,...")
       ->allow_extra_args(false);
   command->add_option("--method", flags->method, "How to find ranges")
-      ->option_text("min-max|moving-average|percentile")
-      ->check(CLI::IsMember({"min-max", "moving-average", "percentile"}));
+      ->option_text("min-max|moving-average|percentile|least-squares")
+      ->check(CLI::IsMember({"min-max", "moving-average", "percentile", "least-squares"}));
   command
       ->add_option("--percentile", flags->percentile,
                    "Percentage of the numbers of a tensor within its range")

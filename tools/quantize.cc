@@ -56,6 +56,7 @@ absl::Status QuantizeCommand(const QuantizeFlags& flags, std::ostream& out) {
   RangeMethod method = RangeMethod::kMinMax;
   if (flags.method == "moving-average") method = RangeMethod::kMovingAverage;
   if (flags.method == "percentile") method = RangeMethod::kPercentile;
+  if (flags.method == "least-squares") method = RangeMethod::kLeastSquares;
   std::vector<RangeCalibrator> ranges(quantizer.tensors().size(),
                                       RangeCalibrator(method, flags.percentile));
   for (const std::string& data : flags.data) {

@@ -79,6 +79,7 @@ void RangeCalibrator::Add(const Tensor& values) {
   for (const float x : values.flat<float>()) {
     if (!std::isfinite(x)) continue;
     if (method_ == RangeMethod::kPercentile) finite.push_back(x);
+    if (method_ == RangeMethod::kLeastSquares) histogram_.Add(x);
     min = std::min<double>(min, x);
     max = std::max<double>(max, x);
   }
@@ -91,7 +92,7 @@ void RangeCalibrator::Add(const Tensor& values) {
     max = std::max<double>(0, *(finite.end() - 1 - at));
   }
   ++runs_;
-  if (method_ == RangeMethod::kMinMax || runs_ == 1) {
+  if (method_ == RangeMethod::kMinMax || method_ == RangeMethod::kLeastSquares || runs_ == 1) {
     min_ = std::min(min_, min);
     max_ = std::max(max_, max);
     return;
@@ -106,13 +107,102 @@ void RangeCalibrator::Add(const Tensor& values) {
 void RangeCalibrator::Merge(const RangeCalibrator& other) {
   min_ = std::min(min_, other.min_);
   max_ = std::max(max_, other.max_);
+  Histogram added = other.histogram_;
+  if (added.bound == 0) return;
+  histogram_.Extend(added.bound);
+  added.Extend(histogram_.bound);
+  for (size_t i = 0; i < added.counts.size(); ++i) histogram_.counts[i] += added.counts[i];
 }
 
-float RangeCalibrator::min() const { return static_cast<float>(min_); }
+float RangeCalibrator::min() const { return static_cast<float>(range().min); }
 
 float RangeCalibrator::max() const {
-  const auto max = static_cast<float>(max_);
-  return max > min() ? max : min() + 1;
+  const Range found = range();
+  const auto min = static_cast<float>(found.min);
+  const auto max = static_cast<float>(found.max);
+  return max > min ? max : min + 1;
+}
+
+// ---- Least squares ----
+
+namespace {
+
+constexpr int kBins = 8192;
+
+}  // namespace
+
+void RangeCalibrator::Histogram::Extend(double least) {
+  if (counts.empty()) {
+    counts.assign(kBins, 0);
+    bound = std::exp2(std::ceil(std::log2(least)));
+  }
+  while (bound < least) {
+    // Two bins become one. The middle of the range stays a border of bins.
+    std::vector<int64_t> wider(kBins);
+    for (int i = 0; i < kBins; ++i) wider[kBins / 4 + i / 2] += counts[i];
+    counts = std::move(wider);
+    bound *= 2;
+  }
+}
+
+void RangeCalibrator::Histogram::Add(float value) {
+  // Rounding does not change 0.
+  if (value == 0) return;
+  const double magnitude = std::fabs(static_cast<double>(value));
+  if (counts.empty() || magnitude > bound) Extend(magnitude);
+  const double bin = (value / bound + 1) * (kBins / 2);
+  ++counts[std::clamp(static_cast<int>(bin), 0, kBins - 1)];
+}
+
+RangeCalibrator::Range RangeCalibrator::range() const {
+  return method_ == RangeMethod::kLeastSquares && histogram_.bound > 0 ? LeastSquares()
+                                                                       : Range{min_, max_};
+}
+
+RangeCalibrator::Range RangeCalibrator::LeastSquares() const {
+  struct Bin {
+    double number;
+    double count;
+  };
+  std::vector<Bin> bins;
+  for (int i = 0; i < kBins; ++i) {
+    const auto count = static_cast<double>(histogram_.counts[i]);
+    if (count > 0) bins.push_back({((i + 0.5) * 2 / kBins - 1) * histogram_.bound, count});
+  }
+  // The sum of squared errors, with the zero point that fake quantization chooses.
+  const auto error = [&](const Range& range) {
+    constexpr double kLevels = 255;
+    const double scale = (range.max - range.min) / kLevels;
+    if (!(scale > 0)) return std::numeric_limits<double>::infinity();
+    const double zero = std::round(-range.min / scale);
+    double sum = 0;
+    for (const Bin& bin : bins) {
+      const double level = std::clamp(std::round(bin.number / scale) + zero, 0.0, kLevels);
+      const double difference = (level - zero) * scale - bin.number;
+      sum += bin.count * difference * difference;
+    }
+    return sum;
+  };
+  Range best = {min_, max_};
+  double least = error(best);
+  // Shrinks both ends together, and then each end.
+  constexpr int kSteps = 100;
+  const auto search = [&](double of_min, double of_max) {
+    const Range from = best;
+    for (int i = 1; i < kSteps; ++i) {
+      const double part = static_cast<double>(i) / kSteps;
+      const Range range = {from.min * (1 - of_min * part), from.max * (1 - of_max * part)};
+      const double found = error(range);
+      if (found < least) {
+        least = found;
+        best = range;
+      }
+    }
+  };
+  search(1, 1);
+  search(1, 0);
+  search(0, 1);
+  return best;
 }
 
 // ---- What to quantize ----
@@ -418,7 +508,9 @@ absl::StatusOr<GraphDef> GraphQuantizer::Quantize(
     return errors::InvalidArgument("expected ", tensors_.size(), " ranges, found ", ranges.size());
   }
   std::vector<RangeCalibrator> joined = ranges;
-  for (size_t i = 0; i < ranges.size(); ++i) joined[groups_[i]].Merge(ranges[i]);
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    if (groups_[i] != i) joined[groups_[i]].Merge(ranges[i]);
+  }
   GraphDef result = graph_;
   NodeAdder adder(&result);
   // The weights.

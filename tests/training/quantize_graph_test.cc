@@ -48,6 +48,64 @@ TEST(RangeCalibrator, FindsRangesByEachMethod) {
   }
 }
 
+// Returns the sum of squared errors of rounding to 256 levels of a range that contains 0.
+double SquaredError(const Tensor& values, double min, double max) {
+  const double scale = (max - min) / 255;
+  const double zero = std::round(-min / scale);
+  double sum = 0;
+  for (const float x : values.flat<float>()) {
+    const double level = std::clamp(std::round(x / scale) + zero, 0.0, 255.0);
+    sum += std::pow((level - zero) * scale - x, 2);
+  }
+  return sum;
+}
+
+TEST(RangeCalibrator, LeastSquaresLosesLeast) {
+  // Most numbers are in [-1, 1.5], and few are far away.
+  Tensor values = RandomTensor(DT_FLOAT, {100000}, -1, 1.5, 3);
+  values.flat<float>()(7) = 3.5f;
+  values.flat<float>()(8) = -2;
+  RangeCalibrator calibrator(RangeMethod::kLeastSquares);
+  calibrator.Add(values);
+  const double found = SquaredError(values, calibrator.min(), calibrator.max());
+  EXPECT_LT(found, 0.8 * SquaredError(values, -2, 3.5));
+  // No range of a finer grid is much better.
+  double best = found;
+  for (double min = -2; min < -0.9; min += 0.05) {
+    for (double max = 1.4; max < 3.5; max += 0.05) {
+      best = std::min(best, SquaredError(values, min, max));
+    }
+  }
+  EXPECT_LT(found, 1.05 * best);
+}
+
+TEST(RangeCalibrator, LeastSquaresMergesNumbers) {
+  const Tensor small = RandomTensor(DT_FLOAT, {5000}, -0.01, 0.02, 4);
+  const Tensor large = RandomTensor(DT_FLOAT, {5000}, 0, 30, 5);
+  RangeCalibrator first(RangeMethod::kLeastSquares);
+  RangeCalibrator second(RangeMethod::kLeastSquares);
+  RangeCalibrator both(RangeMethod::kLeastSquares);
+  first.Add(small);
+  second.Add(large);
+  both.Add(small);
+  both.Add(large);
+  first.Merge(second);
+  EXPECT_EQ(first.min(), both.min());
+  EXPECT_EQ(first.max(), both.max());
+  EXPECT_NEAR(first.max(), 30, 0.5);
+}
+
+TEST(RangeCalibrator, LeastSquaresTakesAnyNumbers) {
+  RangeCalibrator calibrator(RangeMethod::kLeastSquares);
+  calibrator.Add(AsTensor<float>({0, 0}));
+  EXPECT_EQ(calibrator.min(), 0);
+  EXPECT_EQ(calibrator.max(), 1);
+  calibrator.Add(AsTensor<float>({1e-45f, 3e38f, -3e38f, kInfinity, NAN}));
+  EXPECT_LT(calibrator.min(), 0);
+  EXPECT_GT(calibrator.max(), 0);
+  EXPECT_TRUE(std::isfinite(calibrator.max()));
+}
+
 TEST(RangeCalibrator, RangesContain0AndAreNotEmpty) {
   RangeCalibrator calibrator;
   EXPECT_EQ(calibrator.min(), 0);
