@@ -16,7 +16,7 @@ class CopiedValues {
   // Returns the value that `value` copies through Identity nodes of the graph, or `value` itself.
   PlanGraph::Value SourceOf(PlanGraph::Value value) const {
     return value.is_feed() || value.is_control() || !is_copy_[value.node] ? value
-                                                                         : sources_[value.node];
+                                                                          : sources_[value.node];
   }
 
  private:
