@@ -1,9 +1,10 @@
 // Partial runs: one run in several calls.
 //
-// Each call runs the nodes that its feeds make computable, as an ordinary run. The tensors at the
-// border, which later nodes read, are fetched as well and fed to the later calls. So every node
-// runs once. A control edge cannot be fed: a later node may not have a control input that has run
-// in an earlier call, except a fed one.
+// Each call is an ordinary run of the nodes that its fetches and targets need and that no earlier
+// call has run. A call also fetches each output of its nodes that a node outside of the call reads,
+// and later calls feed these values. No node therefore runs twice. A control edge cannot be fed. A
+// node may therefore not have a control input that ran in an earlier call, unless that input has no
+// inputs itself, such as a placeholder, and its output 0 is known.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -25,7 +26,8 @@
 namespace gradflow::capi {
 namespace {
 
-using RunTensor = std::pair<const Node*, int>;
+// A node and the index of its output.
+using TensorKey = std::pair<const Node*, int>;
 
 class PartialRun {
  public:
@@ -37,13 +39,14 @@ class PartialRun {
 
   const TF_Session* session() const { return session_; }
 
-  // Returns INVALID_ARGUMENT if the setup excludes the call or it needs a tensor that is not fed
-  // yet. A call that fails feeds nothing.
+  // Returns INVALID_ARGUMENT if the setup does not have a feed, fetch or target of the call, if a
+  // feed was fed before, or if the call needs a feed that has no value yet. Returns UNIMPLEMENTED
+  // if a node would have to run again. A call that fails feeds nothing.
   absl::Status Run(const CallSpec& call, const FeedVector& values, std::vector<Tensor>* outputs) {
     MutexLock lock(&mutex_);
     Tensors known = known_;
     for (size_t i = 0; i < call.inputs.size(); ++i) {
-      const RunTensor key = KeyOf(call.inputs[i]);
+      const TensorKey key = KeyOf(call.inputs[i]);
       if (feeds_.count(key) == 0) {
         return errors::InvalidArgument(NameOf(key), " was not a feed of the setup");
       }
@@ -74,15 +77,15 @@ class PartialRun {
   }
 
  private:
-  using Tensors = std::map<RunTensor, Tensor>;
+  using Tensors = std::map<TensorKey, Tensor>;
 
-  static RunTensor KeyOf(const TF_Output& output) { return {FromC(output.oper), output.index}; }
-  static std::string NameOf(const RunTensor& key) {
+  static TensorKey KeyOf(const TF_Output& output) { return {FromC(output.oper), output.index}; }
+  static std::string NameOf(const TensorKey& key) {
     return absl::StrCat(key.first->name(), ":", key.second);
   }
 
   // Adds the nodes that compute a tensor, unless it is known.
-  absl::Status Collect(const RunTensor& key, const Tensors& known, std::set<const Node*>* running)
+  absl::Status Collect(const TensorKey& key, const Tensors& known, std::set<const Node*>* running)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (known.count(key) > 0) return absl::OkStatus();
     if (feeds_.count(key) > 0) {
@@ -99,8 +102,9 @@ class PartialRun {
       stack.pop_back();
       if (done_.count(node) > 0) {
         return errors::Unimplemented(internal::NodePrefix(node->def()),
-                                     "an earlier call of the partial run has run the node, and a "
-                                     "control edge or an output that was not fetched needs it");
+                                     "the node has run in an earlier call of the partial run and "
+                                     "cannot run again; a target, a control edge or an output "
+                                     "that was not fetched needs it");
       }
       if (!running->insert(node).second) continue;
       for (const Node::Source& source : node->sources()) {
@@ -111,7 +115,7 @@ class PartialRun {
           }
           continue;
         }
-        const RunTensor key(source.node, source.output);
+        const TensorKey key(source.node, source.output);
         if (known.count(key) > 0) continue;
         if (feeds_.count(key) > 0) {
           return errors::InvalidArgument("Must feed ", NameOf(key), " before ", node->name(),
@@ -147,6 +151,7 @@ class PartialRun {
     }
     const CallSpec all = {feed_outputs, fetched, call.targets};
     std::vector<Tensor> values;
+    // Options keep RunSession from making a callable, which would serve only this call.
     const RunOptions options;
     GRADFLOW_RETURN_IF_ERROR(RunSession(session_, all, feed_values, &options, &values, nullptr));
     for (size_t i = 0; i < fetched.size(); ++i) known->emplace(KeyOf(fetched[i]), values[i]);
@@ -156,11 +161,11 @@ class PartialRun {
   }
 
   TF_Session* const session_;
-  std::set<RunTensor> feeds_;
-  std::set<RunTensor> fetches_;
+  std::set<TensorKey> feeds_;
+  std::set<TensorKey> fetches_;
   std::set<const Node*> targets_;
   Mutex mutex_;
-  // The tensors that were fed or computed, and the nodes that have run.
+  // The tensors that were fed, or that an earlier call has fetched, and the nodes that have run.
   Tensors known_ ABSL_GUARDED_BY(mutex_);
   std::set<const Node*> done_ ABSL_GUARDED_BY(mutex_);
 };

@@ -73,9 +73,12 @@ absl::StatusOr<int64_t> MakeCallable(TF_Session* session, const CallSpec& call,
   for (const TF_Operation* oper : call.targets) options.add_target(FromC(oper)->name());
   int64_t handle;
   GRADFLOW_RETURN_IF_ERROR(session->runner->MakeCallable(options, &handle));
-  // Another thread may have made the same callable meanwhile. Both work.
-  session->callables.Update([&](auto* callables) { callables->emplace(key, handle); });
-  return handle;
+  // If another thread has made the same callable meanwhile, that one is kept.
+  int64_t kept = handle;
+  session->callables.Update(
+      [&](auto* callables) { kept = callables->emplace(key, handle).first->second; });
+  if (kept != handle) session->runner->ReleaseCallable(handle).IgnoreError();
+  return kept;
 }
 
 }  // namespace
@@ -88,6 +91,7 @@ absl::StatusOr<CallSpec> CallFromC(const Graph& graph, const TF_Output* inputs, 
   GRADFLOW_RETURN_IF_ERROR(CheckArray(targets, num_targets, "target_opers"));
   for (int i = 0; i < num_targets; ++i) {
     if (targets[i] != nullptr && &FromC(targets[i])->graph() == &graph) continue;
+    // Makes the error. Its argument is not built for valid targets.
     return CheckOperation(graph, targets[i], absl::StrCat("target_opers[", i, "]"));
   }
   return CallSpec{absl::MakeConstSpan(inputs, num_inputs),
@@ -127,6 +131,7 @@ void ClearOutputs(TF_Tensor** values, int count) {
 absl::Status RunSession(TF_Session* session, const CallSpec& call, absl::Span<const Tensor> feeds,
                         const RunOptions* options, std::vector<Tensor>* outputs,
                         RunMetadata* metadata) {
+  // A callable has no metadata, and no options of its own.
   if (options == nullptr && metadata == nullptr) {
     const TF_Session::CallKey key = KeyOf(call);
     int64_t handle = session->callables.Read([&](const auto& callables) -> int64_t {
@@ -248,6 +253,7 @@ void TF_SessionRun(TF_Session* session, const TF_Buffer* run_options, const TF_O
   });
 }
 
+// Runs read the nodes of the graph itself, so a session needs no extension.
 void TF_ExtendSession(TF_Session*, TF_Status* status) { TF_SetStatus(status, TF_OK, ""); }
 
 TF_DeviceList* TF_SessionListDevices(TF_Session*, TF_Status* status) {

@@ -32,6 +32,9 @@ class ReadKernel final : public OpKernel {
   const DataType dtype_;
 };
 
+// A node reads the value of a variable when its other inputs are ready, so that it sees their
+// writes. The added read therefore waits for a barrier, a node without outputs that waits for these
+// inputs.
 class References {
  public:
   explicit References(PlanGraph* graph) : graph_(*graph) {}
@@ -46,9 +49,11 @@ class References {
     if (!any) return absl::OkStatus();
     if (FetchesReference()) maybe_dead_ = FindMaybeDead(graph_);
     for (int32_t node = 0; node < num_nodes; ++node) {
-      // Loops, the only nodes here that a pass has added and that have inputs, take references.
+      // Skips nodes that a pass has added: loops take references, and Wait nodes have no data
+      // inputs.
       if (graph_.label(node) != nullptr) continue;
-      // A Merge waits for the branch that is taken.
+      // The read of a Merge's input gets no barrier, which would also wait for the branches that
+      // are not taken, and be dead.
       const bool is_merge = ControlFlowOpOf(graph_.origin(node)) == ControlFlowOp::kMerge;
       int32_t barrier = kNoBarrier;
       for (int i = 0; i < graph_.num_inputs(node); ++i) {
@@ -83,7 +88,8 @@ class References {
 
   // Adds a read for each fetched reference. In TensorFlow, a fetched reference shares the memory of
   // the variable, so that the caller sees the updates of all other fetches and targets. The reads
-  // do not wait for nodes that may be dead, because they would be dead too.
+  // therefore wait for all fetches and targets. They do not wait for nodes that may be dead,
+  // because they would be dead too.
   void ReadFetches() {
     const std::vector<PlanGraph::Value> roots(graph_.roots().begin(), graph_.roots().end());
     int32_t barrier = kNoBarrier;
