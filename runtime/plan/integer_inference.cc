@@ -2,15 +2,16 @@
 //
 // The pass visits the nodes in topological order and learns two things about their values:
 //
-//   - A value has integers if 8-bit integers stand for it exactly. It is the result of a
-//     fake-quantization node with a constant range, or of a node that only moves such values.
-//   - A pending value is a function of such values that a kernel can compute from their integers:
-//     the product with constant weights, the sum of two tensors, a function of each element, or the
-//     form in integers of another kernel. Biases, activations and moves after it are part of it.
+//   - A value has integers if 8-bit integers stand for it exactly. A fake-quantization node with a
+//     constant range computes it, or a node that only moves such values.
+//   - A pending value is computed from integers by one kernel, which is not yet made. It is a
+//     product with constant weights, a pair (the sum or product of two tensors), a table (a
+//     function of each element), or a form (the form in integers of another kernel). Biases,
+//     activations and moves after it join it if each has one reader.
 //
-// If a fake-quantization node reads a pending value, a kernel computes the integers of its result.
-// Other products become kernels that compute the float value from the integers. Nodes that read
-// floats read dequantized integers.
+// If a fake-quantization node reads a pending value, one kernel computes the integers of the
+// fake-quantization node. A product that no such node reads becomes a kernel that returns floats.
+// Nodes that read floats read dequantized integers.
 //
 // The new kernels wait for all control inputs of the nodes that they replace. A node that would
 // vanish without a kernel, such as a cast, is kept if it has control inputs.
@@ -47,15 +48,17 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int kNone = -1;
 
-// The integers of a value.
+// A uint8 tensor of the plan, and its format.
 struct IntegerValue {
   PlanGraph::Value value;
   IntegerFormat format;
-  // The values that it is computed from.
+  // Indexes in integer_values_ of the integers that it is computed from.
   std::vector<int> sources;
-  // True if a product computes them.
+  // True if a product computes the integers.
   bool is_computed = false;
-  // True if a node of the plan reads the integers.
+  // True if a product uses the integers, directly or through other kernels. A fake-quantization
+  // node is replaced only if its integers are computed or read. Otherwise Prune() removes the
+  // kernels that nothing uses.
   bool is_read = false;
 };
 
@@ -67,8 +70,8 @@ struct PendingValue {
   std::vector<int> inputs;
   // The nodes that compute it, in topological order.
   std::vector<int32_t> nodes;
-  // Nodes that move the elements of the value of nodes.back(). They keep their order, and so they
-  // may also move the integers.
+  // Nodes after nodes.back() that copy elements, or take their maximum (MaxPool). Quantization is
+  // monotonic, so these nodes may work on the integers instead.
   std::vector<int32_t> moves;
   bool is_done = false;
 
@@ -82,7 +85,7 @@ struct PendingValue {
   // kProduct, with the rounding of TensorFlow Lite: the scales of the offsets.
   std::vector<double> offset_scale;
   const IntegerFormKernel* form = nullptr;
-  // kPair.
+  // kPair: the product of the two tensors if true, otherwise their sum.
   bool multiplies = false;
   // The clamp of the value. Tables and concatenations have none.
   double lowest = -kInfinity;
@@ -195,7 +198,8 @@ class IntegerPlanner {
     pending_.assign(static_cast<size_t>(graph_.num_nodes()), kNone);
     for (const int32_t node : rewriter_.order()) {
       GRADFLOW_RETURN_IF_ERROR(rewriter_.CheckStop(node));
-      // Kernels of constants would copy them.
+      // Skips constants, whose kernels would copy the values, nodes that a pass has made or
+      // changed, stateful nodes, and nodes of other devices.
       if (graph_.num_inputs(node) == 0 || !graph_.is_original(node) || graph_.stateful(node) ||
           graph_.device(node) != 0) {
         continue;
@@ -236,17 +240,17 @@ class IntegerPlanner {
     }
     if (graph_.output_types(node)[0] != DT_FLOAT) return;
     if (const auto* const form = dynamic_cast<const IntegerFormKernel*>(&kernel)) {
-      if (BeginsForm(node, *form)) return;
+      if (TryForm(node, *form)) return;
     }
     if (const auto* const product = dynamic_cast<const IntegerProductKernel*>(&kernel)) {
       return VisitProduct(node, *product);
     }
     const uint32_t roles = RolesOf(graph_.origin(node).type_string());
-    if (ReadsBytes(node, roles) || Moves(node, roles) || Extends(node, roles)) return;
-    if (BeginsPair(node, roles) || IsElementwise(node, kernel)) return;
+    if (TryBytes(node, roles) || TryMove(node, roles) || TryExtend(node, roles)) return;
+    if (TryPair(node, roles) || TryTable(node, kernel)) return;
     for (int i = 0; i < graph_.num_inputs(node); ++i) {
       if (IntegersOf(graph_.edge(node, i)) != kNone) {
-        return Report(node, "there is no kernel of integers");
+        return Report(node, "this op has no integer kernel");
       }
     }
   }
@@ -260,7 +264,7 @@ class IntegerPlanner {
                ? integers_[static_cast<size_t>(value.node)]
                : kNone;
   }
-  // Returns the pending value that only `reader` reads, or null.
+  // Returns the pending value of `value` if `reader` is its only reader; otherwise null.
   PendingValue* PendingOf(PlanGraph::Value value, int32_t reader) {
     if (value.is_feed() || value.output != 0 ||
         static_cast<size_t>(value.node) >= pending_.size()) {
@@ -408,7 +412,7 @@ class IntegerPlanner {
     PlanGraph::Value value = {graph_.AddNode(std::move(added)), 0};
     for (const int32_t move : pending->moves) {
       const absl::StatusOr<PlanGraph::NewNode> moved = MoveIntegers(move, {value}, format);
-      // Moves() has already made such a kernel.
+      // TryMove() has already made such a kernel.
       if (!moved.ok()) return kNone;
       value = {graph_.AddNode(*moved), 0};
     }
@@ -638,8 +642,8 @@ class IntegerPlanner {
 
   // ---- Nodes after a product or pair ----
 
-  // Returns true if the node extends a pending value.
-  bool Extends(int32_t node, uint32_t roles) {
+  // Adds the node to the pending value that it reads. Returns false if it does not fit.
+  bool TryExtend(int32_t node, uint32_t roles) {
     if (!rewriter_.use(node).first_output) return false;
     for (int i = 0; i < std::min(graph_.num_inputs(node), 2); ++i) {
       PendingValue* const pending = PendingOf(graph_.edge(node, i), node);
@@ -647,8 +651,8 @@ class IntegerPlanner {
           (i > 0 && (roles & (kAdds | kMultiplies)) == 0)) {
         continue;
       }
-      if (!Clamps(roles, pending) && !AddsConstant(node, roles, i, pending) &&
-          !Normalizes(node, roles, pending)) {
+      if (!Clamps(roles, pending) && !TryConstant(node, roles, i, pending) &&
+          !TryBatchNorm(node, roles, pending)) {
         continue;
       }
       pending->nodes.push_back(node);
@@ -669,13 +673,13 @@ class IntegerPlanner {
   }
 
   // Adds or multiplies a constant of each output channel.
-  bool AddsConstant(int32_t node, uint32_t roles, int input, PendingValue* pending) {
+  bool TryConstant(int32_t node, uint32_t roles, int input, PendingValue* pending) {
     constexpr uint32_t kFactors = kMultiplies | kDivides;
     constexpr uint32_t kTerms = kAdds | kSubtracts;
     const uint32_t allowed = pending->kind == PendingValue::kForm ? kFactors : kFactors | kTerms;
     if ((roles & allowed) == 0 || !TakesAffine(node, *pending)) return false;
     std::vector<double> constant;
-    if (!RowOf(graph_.edge(node, 1 - input), *pending, (roles & kIsBias) != 0, &constant)) {
+    if (!ChannelValues(graph_.edge(node, 1 - input), *pending, (roles & kIsBias) != 0, &constant)) {
       return false;
     }
     std::vector<double> multiplier = pending->multiplier;
@@ -693,7 +697,7 @@ class IntegerPlanner {
   }
 
   // Applies a batch normalization in inference.
-  bool Normalizes(int32_t node, uint32_t roles, PendingValue* pending) {
+  bool TryBatchNorm(int32_t node, uint32_t roles, PendingValue* pending) {
     if ((roles & kNormalizes) == 0 || pending->kind != PendingValue::kProduct ||
         !TakesAffine(node, *pending)) {
       return false;
@@ -707,7 +711,8 @@ class IntegerPlanner {
     }
     std::vector<double> rows[4];
     for (int i = 0; i < 4; ++i) {
-      if (!RowOf(graph_.edge(node, i + 1), *pending, /*is_vector=*/true, &rows[i])) return false;
+      if (!ChannelValues(graph_.edge(node, i + 1), *pending, /*is_vector=*/true, &rows[i]))
+        return false;
     }
     const auto& [scale, shift, mean, variance] = rows;
     std::vector<double> multiplier = pending->multiplier;
@@ -720,7 +725,7 @@ class IntegerPlanner {
     return SetAffine(std::move(multiplier), std::move(offset), pending);
   }
 
-  // Returns true if the node may scale and shift the value.
+  // Returns true if the pending value can absorb a scale and an offset for each channel.
   bool TakesAffine(int32_t node, const PendingValue& pending) const {
     std::string format;
     const bool channels_last =
@@ -741,8 +746,8 @@ class IntegerPlanner {
 
   // Sets *row to a constant with an element for each channel or, unless `is_vector` is true, a
   // single element or leading dimensions of 1.
-  bool RowOf(PlanGraph::Value value, const PendingValue& pending, bool is_vector,
-             std::vector<double>* row) {
+  bool ChannelValues(PlanGraph::Value value, const PendingValue& pending, bool is_vector,
+                     std::vector<double>* row) {
     Tensor constant;
     if (!ConstantOf(value, &constant) || constant.dtype() != DT_FLOAT) return false;
     const auto channels = static_cast<int64_t>(pending.offset.size());
@@ -760,7 +765,7 @@ class IntegerPlanner {
 
   // ---- Sums and products of two tensors ----
 
-  bool BeginsPair(int32_t node, uint32_t roles) {
+  bool TryPair(int32_t node, uint32_t roles) {
     if ((roles & (kAdds | kMultiplies)) == 0 || (roles & kIsBias) != 0) return false;
     const int a = IntegersOf(graph_.edge(node, 0));
     const int b = IntegersOf(graph_.edge(node, 1));
@@ -798,8 +803,8 @@ class IntegerPlanner {
 
   // ---- Other forms in integers ----
 
-  // Returns true if all float inputs have integers.
-  bool BeginsForm(int32_t node, const IntegerFormKernel& form) {
+  // Adds a pending form. Returns false unless all float inputs have integers.
+  bool TryForm(int32_t node, const IntegerFormKernel& form) {
     PendingValue pending;
     pending.kind = PendingValue::kForm;
     for (int i = 0; i < graph_.num_inputs(node); ++i) {
@@ -867,7 +872,7 @@ class IntegerPlanner {
 
   // Returns true if the node computes a function of each element of a value with integers. Several
   // inputs may be functions of the same elements.
-  bool IsElementwise(int32_t node, const OpKernel& kernel) {
+  bool TryTable(int32_t node, const OpKernel& kernel) {
     const auto* const step = dynamic_cast<const StepKernel*>(&kernel);
     if (step == nullptr || graph_.output_types(node).size() != 1) return false;
     constexpr size_t kMaxNodes = 32;
@@ -995,8 +1000,9 @@ class IntegerPlanner {
 
   // ---- Nodes that move elements ----
 
-  // Returns true if the node converts bytes to floats, possibly scaled.
-  bool ReadsBytes(int32_t node, uint32_t roles) {
+  // Gives the result integers if the node converts bytes to floats or scales such floats. Returns
+  // false for other nodes.
+  bool TryBytes(int32_t node, uint32_t roles) {
     if (HasControls(node)) return false;
     if ((roles & kCasts) != 0 && graph_.origin(node).input_type(0) == DT_UINT8) {
       integers_[static_cast<size_t>(node)] = AddIntegers(graph_.edge(node, 0), {}, {});
@@ -1025,8 +1031,9 @@ class IntegerPlanner {
     return false;
   }
 
-  // Returns true if the node moves integers or the elements of a pending value.
-  bool Moves(int32_t node, uint32_t roles) {
+  // Moves the integers of the input, or adds the node to the moves of the pending value that it
+  // reads. Returns false if the node does not fit.
+  bool TryMove(int32_t node, uint32_t roles) {
     if ((roles & kMoves) == 0) return false;
     bool same_format = true;
     std::vector<PlanGraph::Value> values;
