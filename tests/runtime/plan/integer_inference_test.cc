@@ -532,7 +532,7 @@ TEST_F(IntegerInferenceTest, ReportsWhyNodesComputeInFloats) {
                          "b: its weights are not quantized to 8 bits",
                          "c: its range is not constant", "d: it rounds to more than 256 levels",
                          "e: no fake-quantization node reads its result",
-                         "g/Max: there is no kernel of integers"));
+                         "g/Max: this op has no integer kernel"));
 }
 
 // Each product packs its weights, so that copies could exhaust the memory.
