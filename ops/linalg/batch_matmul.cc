@@ -91,12 +91,10 @@ class BatchMatMulKernel final : public OpKernel, public FusibleKernel, public In
                          steps, done);
   }
 
-  absl::StatusOr<std::shared_ptr<const OpKernel>> MakeIntegerForm(
-      const Args& args) const override {
-    return MakeIntegerBatchMatMul(args, adj_x_, adj_y_,
-                                  [x = adj_x_, y = adj_y_](const KernelContext& ctx) {
-                                    return ShapeOf(ctx, x, y);
-                                  });
+  absl::StatusOr<std::shared_ptr<const OpKernel>> MakeIntegerForm(const Args& args) const override {
+    return MakeIntegerBatchMatMul(
+        args, adj_x_, adj_y_,
+        [x = adj_x_, y = adj_y_](const KernelContext& ctx) { return ShapeOf(ctx, x, y); });
   }
 
   absl::Status Compute(KernelContext& ctx) const override {

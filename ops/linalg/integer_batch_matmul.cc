@@ -30,8 +30,8 @@ struct ByteMatrix {
 // Multiplies pairs of matrices. Each thread has one.
 class PairMultiplier {
  public:
-  PairMultiplier(const IntegerFormKernel::Args& args, const IntegerResult& result,
-                 int64_t inner, int64_t columns)
+  PairMultiplier(const IntegerFormKernel::Args& args, const IntegerResult& result, int64_t inner,
+                 int64_t columns)
       : zero_x_(args.inputs[0].zero_point),
         zero_y_(args.inputs[1].zero_point),
         inner_(inner),
@@ -139,7 +139,10 @@ class IntegerBatchMatMul final : public OpKernel {
  public:
   IntegerBatchMatMul(const IntegerFormKernel::Args& args, bool transpose_x, bool transpose_y,
                      IntegerProductShape shape)
-      : args_(args), transpose_x_(transpose_x), transpose_y_(transpose_y), shape_(std::move(shape)) {
+      : args_(args),
+        transpose_x_(transpose_x),
+        transpose_y_(transpose_y),
+        shape_(std::move(shape)) {
     // TensorFlow Lite multiplies the scales in float.
     double scale = static_cast<double>(args.inputs[0].scale) * args.inputs[1].scale;
     if (args.tflite_rounding) scale = args.inputs[0].scale * args.inputs[1].scale;
@@ -160,8 +163,7 @@ class IntegerBatchMatMul final : public OpKernel {
     const Tensor& y = ctx.input(1);
     if (x.dtype() != DT_UINT8 || y.dtype() != DT_UINT8) {
       return errors::InvalidArgument("x and y must be of type uint8, but are ",
-                                     DataTypeString(x.dtype()), " and ",
-                                     DataTypeString(y.dtype()));
+                                     DataTypeString(x.dtype()), " and ", DataTypeString(y.dtype()));
     }
     GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, shape_(ctx));
     Tensor* output = nullptr;

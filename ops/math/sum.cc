@@ -8,9 +8,9 @@
 #include "gradflow/ops/common/data_types.h"
 #include "gradflow/ops/math/reducers.h"
 #include "gradflow/ops/math/reduction.h"
-#include "gradflow/ops/quant/integer_mean.h"
 #include "gradflow/ops/math/row_reduction_simd.h"
 #include "gradflow/ops/math/sum_policy.h"
+#include "gradflow/ops/quant/integer_mean.h"
 
 namespace gradflow::sum {
 namespace {
@@ -120,8 +120,7 @@ Reducer NormReducer(DataType dtype) {
 
 class MeanKernel final : public ReductionKernel<MeanReducer>, public IntegerFormKernel {
  public:
-  absl::StatusOr<std::shared_ptr<const OpKernel>> MakeIntegerForm(
-      const Args& args) const override {
+  absl::StatusOr<std::shared_ptr<const OpKernel>> MakeIntegerForm(const Args& args) const override {
     return MakeIntegerMean(args, keep_dims());
   }
 };

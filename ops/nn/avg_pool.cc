@@ -69,14 +69,14 @@ class IntegerAvgPool final : public OpKernel {
     auto* const y = static_cast<uint8_t*>(output->raw_data());
     const double cost = 0.1 * g.window_rows() * static_cast<double>(g.out_row()) *
                         static_cast<double>(std::min(g.size[2], g.in[2]));
-    return ForEachPoolRow(ctx, g.out_rows(), cost, PaddedBytes<int64_t>(g.depth),
-                          [&](int64_t row, char* scratch) {
-                            auto* const sums = reinterpret_cast<int64_t*>(scratch);
-                            for (int64_t o = 0; o < g.out[2]; ++o) {
-                              if (o % 64 == 0 && ctx.ShouldStop()) return;
-                              PoolPixel(ctx, g, x, row, o, sums, y + (row * g.out[2] + o) * g.depth);
-                            }
-                          });
+    return ForEachPoolRow(
+        ctx, g.out_rows(), cost, PaddedBytes<int64_t>(g.depth), [&](int64_t row, char* scratch) {
+          auto* const sums = reinterpret_cast<int64_t*>(scratch);
+          for (int64_t o = 0; o < g.out[2]; ++o) {
+            if (o % 64 == 0 && ctx.ShouldStop()) return;
+            PoolPixel(ctx, g, x, row, o, sums, y + (row * g.out[2] + o) * g.depth);
+          }
+        });
   }
 
  private:
@@ -90,8 +90,9 @@ class IntegerAvgPool final : public OpKernel {
     for (int64_t p = planes.begin; p < planes.end; ++p) {
       for (int64_t r = rows.begin; r < rows.end; ++r) {
         if (r % 64 == 63 && ctx.ShouldStop()) return;
-        AddIntegerRows(x + (((batch * g.in[0] + p) * g.in[1] + r) * g.in[2] + columns.begin) * g.depth,
-                       columns.size(), g.depth, g.depth, sums);
+        AddIntegerRows(
+            x + (((batch * g.in[0] + p) * g.in[1] + r) * g.in[2] + columns.begin) * g.depth,
+            columns.size(), g.depth, g.depth, sums);
       }
     }
     mean_.Round(sums, g.depth, planes.size() * rows.size() * columns.size(), y);
@@ -104,8 +105,7 @@ class IntegerAvgPool final : public OpKernel {
 template <typename C, int Rank>
 class AvgPool final : public OpKernel, public IntegerFormKernel {
  public:
-  absl::StatusOr<std::shared_ptr<const OpKernel>> MakeIntegerForm(
-      const Args& args) const override {
+  absl::StatusOr<std::shared_ptr<const OpKernel>> MakeIntegerForm(const Args& args) const override {
     return std::make_shared<IntegerAvgPool>(attrs_, args);
   }
 

@@ -51,9 +51,9 @@ class IntegerSoftmax final : public OpKernel {
   static absl::Status ForRows(KernelContext& ctx, const Softmax& softmax) {
     const Tensor& logits = ctx.input(0);
     if (logits.dtype() != DT_UINT8 || logits.dims() < 1) {
-      return errors::InvalidArgument("logits must be of type uint8 and of rank at least 1, but are ",
-                                     DataTypeString(logits.dtype()), " ",
-                                     logits.shape().DebugString());
+      return errors::InvalidArgument(
+          "logits must be of type uint8 and of rank at least 1, but are ",
+          DataTypeString(logits.dtype()), " ", logits.shape().DebugString());
     }
     Tensor* output = nullptr;
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, logits.shape(), &output));
@@ -63,7 +63,8 @@ class IntegerSoftmax final : public OpKernel {
     auto* const y = static_cast<uint8_t*>(output->raw_data());
     ParallelFor(ctx, logits.NumElements() / n, BlockSizeForCost(2 * static_cast<double>(n) + 10),
                 [&](int64_t begin, int64_t end) {
-                  for (int64_t row = begin; row < end; ++row) softmax.Row(x + row * n, n, y + row * n);
+                  for (int64_t row = begin; row < end; ++row)
+                    softmax.Row(x + row * n, n, y + row * n);
                 });
     return absl::OkStatus();
   }

@@ -164,8 +164,7 @@ class FloatSoftmax final : public OpKernel, public IntegerFormKernel {
   absl::Status Compute(KernelContext& ctx) const override {
     return softmax::Compute<float, false>(ctx);
   }
-  absl::StatusOr<std::shared_ptr<const OpKernel>> MakeIntegerForm(
-      const Args& args) const override {
+  absl::StatusOr<std::shared_ptr<const OpKernel>> MakeIntegerForm(const Args& args) const override {
     return MakeIntegerSoftmax(args);
   }
 };

@@ -122,8 +122,7 @@ class FakeQuantArgs final : public OpKernel, public QuantizingKernel {
   }
   absl::StatusOr<Formats> FormatsOf(absl::Span<const Tensor>) const override {
     Formats result;
-    GRADFLOW_ASSIGN_OR_RETURN(const IntegerFormat format,
-                              FormatOf(levels_, step_, min_, max_));
+    GRADFLOW_ASSIGN_OR_RETURN(const IntegerFormat format, FormatOf(levels_, step_, min_, max_));
     result.formats = {format};
     return result;
   }

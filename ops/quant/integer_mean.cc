@@ -26,8 +26,8 @@ class IntegerMeanKernel final : public OpKernel {
     GRADFLOW_RETURN_IF_ERROR(CheckReductionAxes(kAxes, ctx.input(1).shape(), input.dims()));
     GRADFLOW_ASSIGN_OR_RETURN(const DimVector axes, ctx.Ints(1, kAxes));
     std::vector<bool> reduced;
-    GRADFLOW_ASSIGN_OR_RETURN(const DimVector dims,
-                              ReducedDims(kAxes, input.shape().dim_sizes(), axes, keep_dims_, &reduced));
+    GRADFLOW_ASSIGN_OR_RETURN(const DimVector dims, ReducedDims(kAxes, input.shape().dim_sizes(),
+                                                                axes, keep_dims_, &reduced));
     GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Make(dims));
     Tensor* output = nullptr;
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &output));
@@ -153,15 +153,14 @@ void IntegerMean::RoundLikeTfLitePool(const int64_t* sums, int64_t n, int64_t co
     const int64_t mean = (sum > 0 ? sum + count / 2 : sum - count / 2) / count - lowest;
     int32_t steps = static_cast<int32_t>(mean) - from_.zero_point;
     if (!same_format_) steps = Multiply(steps, fixed_);
-    y[i] = static_cast<uint8_t>(std::clamp(steps, static_cast<int32_t>(lowest_),
-                                           static_cast<int32_t>(highest_)) +
-                                zero_point_);
+    y[i] = static_cast<uint8_t>(
+        std::clamp(steps, static_cast<int32_t>(lowest_), static_cast<int32_t>(highest_)) +
+        zero_point_);
   }
 }
 
 // Divides the factor by the count and rounds once.
-void IntegerMean::RoundLikeTfLite(const int64_t* sums, int64_t n, int64_t count,
-                                  uint8_t* y) const {
+void IntegerMean::RoundLikeTfLite(const int64_t* sums, int64_t n, int64_t count, uint8_t* y) const {
   constexpr int kMaxShift = 31;
   int shift = 0;
   while (shift < kMaxShift && (int64_t{2} << shift) <= count) ++shift;

@@ -95,8 +95,8 @@ void ConstantRunner::Charge(int64_t work) {
   work_left_ -= work - extra;
 }
 
-absl::Status ConstantRunner::Run(const Node& node, const OpKernel& kernel, absl::Span<Tensor> inputs,
-                                 std::vector<Tensor>* outputs) {
+absl::Status ConstantRunner::Run(const Node& node, const OpKernel& kernel,
+                                 absl::Span<Tensor> inputs, std::vector<Tensor>* outputs) {
   const int64_t bytes = TotalBytes(inputs);
   if (bytes > max_bytes_) return errors::ResourceExhausted("inputs too large to fold");
   // Constants only return their value.
@@ -108,8 +108,8 @@ absl::Status ConstantRunner::Run(const Node& node, const OpKernel& kernel, absl:
   run.stop = &stop;
   run.max_loop_threads = 1;
   run.allocator = &allocator_;
-  const absl::Status status = CallSafely(
-      [&] { return internal::RunNodeKernel(node, kernel, inputs, run, outputs); });
+  const absl::Status status =
+      CallSafely([&] { return internal::RunNodeKernel(node, kernel, inputs, run, outputs); });
   Charge((max_checks - stop.checks_left()) * kBlockWork);
   // Loops of a stopped kernel may have skipped blocks, so its status means nothing.
   if (stop.checks_left() < 0) {

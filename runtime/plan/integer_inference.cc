@@ -348,8 +348,7 @@ class IntegerPlanner {
     const absl::StatusOr<QuantizingKernel::Formats> formats = quantizer.FormatsOf(inputs);
     if (!formats.ok()) return Report(node, formats.status().message());
     if (formats->formats.size() != 1) return Report(node, "its channels have different ranges");
-    const IntegerFormat format =
-        tflite_ ? TfLiteFormat(formats->formats[0]) : formats->formats[0];
+    const IntegerFormat format = tflite_ ? TfLiteFormat(formats->formats[0]) : formats->formats[0];
     int& result = integers_[static_cast<size_t>(node)];
     if (PendingValue* const pending = PendingOf(x, node)) {
       result = Quantize(pending, node, kernel, inputs, format);
@@ -413,9 +412,8 @@ class IntegerPlanner {
       if (!moved.ok()) return kNone;
       value = {graph_.AddNode(*moved), 0};
     }
-    const bool is_product =
-        pending->kind == PendingValue::kProduct ||
-        (pending->kind == PendingValue::kForm && pending->inputs.size() > 1);
+    const bool is_product = pending->kind == PendingValue::kProduct ||
+                            (pending->kind == PendingValue::kForm && pending->inputs.size() > 1);
     if (is_product) {
       MarkRead(pending->inputs);
       return AddIntegers(value, format, {}, /*is_computed=*/true);
@@ -591,7 +589,8 @@ class IntegerPlanner {
     SetClamp(*pending, format, &args.result.lowest, &args.result.highest);
     if (format != nullptr) args.result.zero_point = format->zero_point;
     bool finite = AreFinite(pending->multiplier, step) && AreFinite(pending->offset, step);
-    if (tflite_ && format != nullptr) finite = finite && SetFixedPoint(*pending, step, &args.result);
+    if (tflite_ && format != nullptr)
+      finite = finite && SetFixedPoint(*pending, step, &args.result);
     auto kernel = finite ? pending->product->MakeIntegerProduct(args)
                          : errors::Unimplemented("its results exceed the range of its format");
     pending->is_done = true;
@@ -673,8 +672,7 @@ class IntegerPlanner {
   bool AddsConstant(int32_t node, uint32_t roles, int input, PendingValue* pending) {
     constexpr uint32_t kFactors = kMultiplies | kDivides;
     constexpr uint32_t kTerms = kAdds | kSubtracts;
-    const uint32_t allowed =
-        pending->kind == PendingValue::kForm ? kFactors : kFactors | kTerms;
+    const uint32_t allowed = pending->kind == PendingValue::kForm ? kFactors : kFactors | kTerms;
     if ((roles & allowed) == 0 || !TakesAffine(node, *pending)) return false;
     std::vector<double> constant;
     if (!RowOf(graph_.edge(node, 1 - input), *pending, (roles & kIsBias) != 0, &constant)) {

@@ -45,9 +45,8 @@ absl::Status MapElements(KernelContext& ctx, const Apply& apply) {
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, ctx.input(0).shape(), &output));
   const auto* const x = static_cast<const From*>(ctx.input(0).raw_data());
   auto* const y = static_cast<To*>(output->raw_data());
-  ParallelFor(ctx, output->NumElements(), kBlock, [&](int64_t begin, int64_t end) {
-    apply(x + begin, y + begin, end - begin);
-  });
+  ParallelFor(ctx, output->NumElements(), kBlock,
+              [&](int64_t begin, int64_t end) { apply(x + begin, y + begin, end - begin); });
   return absl::OkStatus();
 }
 
@@ -174,8 +173,8 @@ struct TfLiteSumFormula : TfLiteFormula {
     factor = ToFixedPoint(common / (kMoreBits * static_cast<double>(pair.format.scale)));
   }
   uint8_t operator()(uint8_t a, uint8_t b) const {
-    const int32_t sum = Multiply((a - zero_a) * kMoreBits, factor_a) +
-                        Multiply((b - zero_b) * kMoreBits, factor_b);
+    const int32_t sum =
+        Multiply((a - zero_a) * kMoreBits, factor_a) + Multiply((b - zero_b) * kMoreBits, factor_b);
     return Clamp(Multiply(sum, factor));
   }
 

@@ -23,20 +23,19 @@ IntegerFormat TfLiteFormat(const IntegerFormat& format) {
   const double last = kLevels;
   const double steps_of_min = format.min / scale;
   const double steps_of_max = format.max / scale;
-  const bool from_min = std::abs(first) + std::abs(steps_of_min) <
-                        std::abs(last) + std::abs(steps_of_max);
+  const bool from_min =
+      std::abs(first) + std::abs(steps_of_min) < std::abs(last) + std::abs(steps_of_max);
   const double zero_point = from_min ? first - steps_of_min : last - steps_of_max;
   result.scale = static_cast<float>(scale);
-  result.zero_point =
-      static_cast<int32_t>(std::clamp(std::round(zero_point), first, last) - first);
+  result.zero_point = static_cast<int32_t>(std::clamp(std::round(zero_point), first, last) - first);
   return result;
 }
 
 int32_t TfLiteSteps(double number, double scale, const IntegerFormat& format) {
   const double steps = std::round(number / scale);
   if (std::isnan(steps)) return 0;
-  return static_cast<int32_t>(std::clamp<double>(steps, -format.zero_point,
-                                                 format.highest - format.zero_point));
+  return static_cast<int32_t>(
+      std::clamp<double>(steps, -format.zero_point, format.highest - format.zero_point));
 }
 
 IntegerTable TfLiteRequantize(const IntegerFormat& from, const IntegerFormat& to, double factor,
@@ -56,8 +55,8 @@ IntegerTable TfLiteTable(absl::Span<const float> numbers, const IntegerFormat& f
   const float inverse = 1 / format.scale;
   IntegerTable table;
   for (size_t q = 0; q < table.size(); ++q) {
-    table[q] = static_cast<uint8_t>(TfLiteSteps(numbers[q] * inverse, 1, format) +
-                                    format.zero_point);
+    table[q] =
+        static_cast<uint8_t>(TfLiteSteps(numbers[q] * inverse, 1, format) + format.zero_point);
   }
   return table;
 }

@@ -144,8 +144,8 @@ TEST(IntegerForms, ProductsOfActivationsAreExact) {
     int64_t at = 0;
     for (int64_t b = 0; b < batch; ++b) {
       for (int64_t h = 0; h < heads; ++h) {
-        const auto* const xs = x.span<uint8_t>().data() +
-                               (b * x_shape.dim_size(1) + (broadcasts_x ? 0 : h)) * m * k;
+        const auto* const xs =
+            x.span<uint8_t>().data() + (b * x_shape.dim_size(1) + (broadcasts_x ? 0 : h)) * m * k;
         const auto* const ys =
             y.span<uint8_t>().data() + ((broadcasts_y ? 0 : b) * heads + h) * k * n;
         for (int64_t r = 0; r < m; ++r) {
@@ -198,9 +198,8 @@ TEST(IntegerForms, MeansAreExact) {
       sums[static_cast<size_t>(to)] += x.span<uint8_t>()[at] - args.inputs[0].zero_point;
     }
     const int64_t count = x.NumElements() / out.num_elements();
-    const auto factor =
-        static_cast<float>(args.factor * args.inputs[0].scale / args.format.scale /
-                           static_cast<double>(count));
+    const auto factor = static_cast<float>(args.factor * args.inputs[0].scale / args.format.scale /
+                                           static_cast<double>(count));
     Tensor expected(DT_UINT8, out);
     for (size_t j = 0; j < sums.size(); ++j) {
       expected.span<uint8_t>()[j] = Rounded(static_cast<float>(sums[j]) * factor, args);
@@ -249,9 +248,8 @@ TEST(IntegerForms, PoolsAreExact) {
                 ++count;
               }
             }
-            const auto factor =
-                static_cast<float>(args.factor * args.inputs[0].scale / args.format.scale /
-                                   static_cast<double>(count));
+            const auto factor = static_cast<float>(args.factor * args.inputs[0].scale /
+                                                   args.format.scale / static_cast<double>(count));
             expected.flat<uint8_t>()(at) = Rounded(static_cast<float>(sum) * factor, args);
           }
         }

@@ -41,8 +41,7 @@ class FunctionKernel final : public OpKernel {
 
 class ConstantRunnerTest : public ::testing::Test {
  protected:
-  ConstantRunnerTest()
-      : node_(ops::Identity(scope_, ops::Const(scope_, {1.0f})).node()) {
+  ConstantRunnerTest() : node_(ops::Identity(scope_, ops::Const(scope_, {1.0f})).node()) {
     limits_.cancelled = &cancelled_;
   }
 
@@ -72,8 +71,9 @@ TEST_F(ConstantRunnerTest, CancellingTheRunStopsTheKernel) {
   EXPECT_TRUE(stopped);
   EXPECT_TRUE(runner.is_stopped());
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kCancelled));
-  EXPECT_THAT(runner.StopError(node_), StatusIs(absl::StatusCode::kCancelled,
-                                                HasSubstr("'Identity' (Identity): stopped, since")));
+  EXPECT_THAT(
+      runner.StopError(node_),
+      StatusIs(absl::StatusCode::kCancelled, HasSubstr("'Identity' (Identity): stopped, since")));
 }
 
 TEST_F(ConstantRunnerTest, WorkIsLimited) {

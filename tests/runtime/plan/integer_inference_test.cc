@@ -117,8 +117,8 @@ class IntegerInferenceTest : public ::testing::Test {
   Output x_ = ops::Placeholder(scope_.WithOpName("x"), DT_FLOAT);
 };
 
-// The scales of the ranges should not have simple ratios, because many values would be at the border
-// between two steps.
+// The scales of the ranges should not have simple ratios, because many values would be at the
+// border between two steps.
 struct Case {
   const char* name;
   TensorShape shape;
@@ -527,12 +527,12 @@ TEST_F(IntegerInferenceTest, ReportsWhyNodesComputeInFloats) {
   for (const PlanReport::Change& change : report.in_float) {
     texts.push_back(absl::StrCat(change.name, ": ", change.origins[0]));
   }
-  EXPECT_THAT(texts, ::testing::UnorderedElementsAre("a/Conv2D: its input is not quantized",
-                                                     "b: its weights are not quantized to 8 bits",
-                                                     "c: its range is not constant",
-                                                     "d: it rounds to more than 256 levels",
-                                                     "e: no fake-quantization node reads its result",
-                                                     "g/Max: there is no kernel of integers"));
+  EXPECT_THAT(texts, ::testing::UnorderedElementsAre(
+                         "a/Conv2D: its input is not quantized",
+                         "b: its weights are not quantized to 8 bits",
+                         "c: its range is not constant", "d: it rounds to more than 256 levels",
+                         "e: no fake-quantization node reads its result",
+                         "g/Max: there is no kernel of integers"));
 }
 
 // Each product packs its weights, so that copies could exhaust the memory.
@@ -560,7 +560,8 @@ TEST_F(IntegerInferenceTest, ReplacedNodesKeepTheirControlInputs) {
       return next++ == place ? scope_.WithControlDependencies({check}) : scope_;
     };
     const Output input = ops::FakeQuantWithMinMaxVars(at(), x_, -4.0f, 4.0f);
-    const Output weights = ops::FakeQuantWithMinMaxVars(at(), Random(scope_, {4, 4}, 1), -1.0f, 1.0f);
+    const Output weights =
+        ops::FakeQuantWithMinMaxVars(at(), Random(scope_, {4, 4}, 1), -1.0f, 1.0f);
     const Output product = ops::MatMul(at(), input, weights);
     const Output relu = ops::Relu(at(), product);
     // Its readers read integers, not its result.
@@ -576,8 +577,8 @@ TEST_F(IntegerInferenceTest, ReplacedNodesKeepTheirControlInputs) {
     for (const bool holds : {true, false}) {
       const Tensor fed = ::gradflow::testing::AsScalar<bool>(holds);
       std::vector<Tensor> outputs;
-      const absl::Status status =
-          session.Run({{x_, RandomTensor(DT_FLOAT, {2, 4}, -4, 4, 1)}, {condition, fed}}, {y}, &outputs);
+      const absl::Status status = session.Run(
+          {{x_, RandomTensor(DT_FLOAT, {2, 4}, -4, 4, 1)}, {condition, fed}}, {y}, &outputs);
       EXPECT_EQ(status.ok(), holds) << status;
     }
   }

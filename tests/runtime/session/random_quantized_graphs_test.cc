@@ -84,17 +84,18 @@ class RandomNetwork {
     const float max = static_cast<float>(Pick(1, 40)) / 10;
     switch (Pick(0, 3)) {
       case 0:
-        return ops::FakeQuantWithMinMaxArgs(
-            scope_, x,
-            ops::FakeQuantWithMinMaxArgs::Min(min).Max(max).NumBits(Pick(2, 9)).NarrowRange(
-                Pick(0, 1) == 0));
+        return ops::FakeQuantWithMinMaxArgs(scope_, x,
+                                            ops::FakeQuantWithMinMaxArgs::Min(min)
+                                                .Max(max)
+                                                .NumBits(Pick(2, 9))
+                                                .NarrowRange(Pick(0, 1) == 0));
       case 1:
         return ops::QuantizeAndDequantizeV2(
             scope_, x, min, max,
             ops::QuantizeAndDequantizeV2::RangeGiven(true).NumBits(Pick(2, 8)));
       default:
-        return ops::FakeQuantWithMinMaxVars(
-            scope_, x, min, max, ops::FakeQuantWithMinMaxVars::NumBits(Pick(2, 8)));
+        return ops::FakeQuantWithMinMaxVars(scope_, x, min, max,
+                                            ops::FakeQuantWithMinMaxVars::NumBits(Pick(2, 8)));
     }
   }
 
@@ -111,8 +112,9 @@ class RandomNetwork {
     const Scope& s = scope_;
     switch (Pick(0, 11)) {
       case 0:
-        return ops::BiasAdd(s, ops::Conv2D(s, x, Weights({3, 3, kDepth, kDepth}), {1, 1, 1, 1}, "SAME"),
-                            Constant({kDepth}));
+        return ops::BiasAdd(
+            s, ops::Conv2D(s, x, Weights({3, 3, kDepth, kDepth}), {1, 1, 1, 1}, "SAME"),
+            Constant({kDepth}));
       case 1:
         return ops::Relu6(
             s, ops::DepthwiseConv2dNative(s, x, Weights({3, 3, kDepth, 1}), {1, 1, 1, 1}, "SAME"));
@@ -158,7 +160,12 @@ class RandomNetwork {
     std::advance(it, Pick(0, node->attr_size() - 1));
     AttrValue& attr = it->second;
     constexpr int64_t kInts[] = {-1, 0, 1, 2, 3, 8, 9, 100, std::numeric_limits<int32_t>::max()};
-    constexpr float kFloats[] = {0, -1, 1, 3e38f, 1e-40f, std::numeric_limits<float>::infinity(),
+    constexpr float kFloats[] = {0,
+                                 -1,
+                                 1,
+                                 3e38f,
+                                 1e-40f,
+                                 std::numeric_limits<float>::infinity(),
                                  std::numeric_limits<float>::quiet_NaN()};
     const int64_t number = kInts[Pick(0, std::size(kInts) - 1)];
     const float real = kFloats[Pick(0, std::size(kFloats) - 1)];
