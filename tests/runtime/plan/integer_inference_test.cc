@@ -527,12 +527,12 @@ TEST_F(IntegerInferenceTest, ReportsWhyNodesComputeInFloats) {
   for (const PlanReport::Change& change : report.in_float) {
     texts.push_back(absl::StrCat(change.name, ": ", change.origins[0]));
   }
-  EXPECT_THAT(texts, ::testing::UnorderedElementsAre(
-                         "a/Conv2D: its input is not quantized",
-                         "b: its weights are not quantized to 8 bits",
-                         "c: its range is not constant", "d: it rounds to more than 256 levels",
-                         "e: no fake-quantization node reads its result",
-                         "g/Max: this op has no integer kernel"));
+  EXPECT_THAT(
+      texts,
+      ::testing::UnorderedElementsAre(
+          "a/Conv2D: its input is not quantized", "b: its weights are not quantized to 8 bits",
+          "c: its range is not constant", "d: it rounds to more than 256 levels",
+          "e: no fake-quantization node reads its result", "g/Max: this op has no integer kernel"));
 }
 
 // Each product packs its weights, so that copies could exhaust the memory.
