@@ -141,7 +141,6 @@ std::vector<Node::Source> SourcesOf(const Node& node) {
 }  // namespace
 }  // namespace gradflow::capi
 
-using gradflow::GraphDef;
 using gradflow::MutexLock;
 using gradflow::Node;
 using gradflow::capi::Call;

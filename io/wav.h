@@ -20,10 +20,13 @@ namespace gradflow {
 inline constexpr int64_t kWavSampleBytes = 2;
 inline constexpr int64_t kWavHeaderBytes = 44;
 
+// The samples of a WAV file, 16-bit PCM.
 struct Wav {
+  // The number of samples of a frame.
   uint32_t channels = 0;
   // The number of frames per second.
   uint32_t sample_rate = 0;
+  // The number of frames.
   int64_t frames = 0;
   // The samples as bytes, in the file that was read.
   absl::string_view data;

@@ -150,7 +150,7 @@ void RangeCalibrator::Histogram::Add(float value) {
   if (value == 0) return;
   const double magnitude = std::fabs(static_cast<double>(value));
   if (counts.empty() || magnitude > bound) Extend(magnitude);
-  const double bin = (value / bound + 1) * (kBins / 2);
+  const double bin = (value / bound + 1) * (0.5 * kBins);
   ++counts[std::clamp(static_cast<int>(bin), 0, kBins - 1)];
 }
 

@@ -109,7 +109,7 @@ class TensorQueue final : public ResourceBase, public std::enable_shared_from_th
 
   // A call that waits.
   struct Attempt {
-    Attempt(Action a, KernelContext& c, AsyncDone d) : action(a), ctx(&c), done(std::move(d)) {}
+    Attempt(Action a, KernelContext& c, const AsyncDone& d) : action(a), ctx(&c), done(d) {}
 
     const Action action;
     // Lives as long as `done`.

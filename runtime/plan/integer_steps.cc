@@ -245,10 +245,10 @@ class PairKernel final : public OpKernel {
   // Returns the strides of a tensor that is broadcast: 0 for stretched dimensions.
   static std::vector<int64_t> Strides(const TensorShape& from, const TensorShape& to) {
     std::vector<int64_t> strides(static_cast<size_t>(to.dims()), 0);
-    const int missing = to.dims() - from.dims();
+    const auto missing = static_cast<size_t>(to.dims() - from.dims());
     int64_t stride = 1;
     for (int d = from.dims() - 1; d >= 0; --d) {
-      if (from.dim_size(d) != 1) strides[static_cast<size_t>(d + missing)] = stride;
+      if (from.dim_size(d) != 1) strides[missing + static_cast<size_t>(d)] = stride;
       stride *= from.dim_size(d);
     }
     return strides;
