@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/attributes.h"
 #include "absl/types/span.h"
 #include "gradflow/c/eager/tensor_handle.h"
 #include "gradflow/c/status.h"
@@ -38,6 +39,12 @@ struct DlManagedTensor {
   void* context;
   void (*deleter)(DlManagedTensor* self);
 };
+
+// Calls the deleter, if any. The producer of the tensor has its own declaration of the struct, so
+// the function's type is not the one that it is called with.
+ABSL_ATTRIBUTE_NO_SANITIZE_UNDEFINED void Delete(DlManagedTensor* managed) {
+  if (managed->deleter != nullptr) managed->deleter(managed);
+}
 constexpr int32_t kCpuDevice = 1;
 
 struct DlTypeOf {
@@ -137,10 +144,9 @@ absl::StatusOr<TFE_TensorHandle*> FromDlPack(DlManagedTensor* managed) {
     return errors::InvalidArgument("the elements are not aligned for their type");
   }
   auto* const data = reinterpret_cast<void*>(address);
-  GRADFLOW_ASSIGN_OR_RETURN(Tensor result,
-                            Tensor::FromMemory(dtype, shape, data, /*writable=*/false, [managed] {
-                              if (managed->deleter != nullptr) managed->deleter(managed);
-                            }));
+  GRADFLOW_ASSIGN_OR_RETURN(
+      Tensor result,
+      Tensor::FromMemory(dtype, shape, data, /*writable=*/false, [managed] { Delete(managed); }));
   return new TFE_TensorHandle(std::move(result));
 }
 
@@ -181,7 +187,7 @@ TFE_TensorHandle* TFE_HandleFromDLPack(void* dlm, TF_Status* status, TFE_Context
 
 void TFE_CallDLManagedTensorDeleter(void* dlm_ptr) {
   auto* const managed = static_cast<DlManagedTensor*>(dlm_ptr);
-  if (managed != nullptr && managed->deleter != nullptr) managed->deleter(managed);
+  if (managed != nullptr) Delete(managed);
 }
 
 }  // namespace tensorflow

@@ -416,7 +416,7 @@ TEST_F(CEagerTest, ScalarsNeedTheirBytes) {
       {TF_FLOAT, nullptr, 4},
       {TF_STRING, &value, 4},
       {TF_RESOURCE, &value, 4},
-      {static_cast<TF_DataType>(77), &value, 4}};
+      {static_cast<TF_DataType>(63), &value, 4}};
   for (const auto& [dtype, data, size] : wrong) {
     EXPECT_EQ(TFE_NewTensorHandleFromScalar(dtype, data, size, status), nullptr);
     EXPECT_EQ(status.code(), TF_INVALID_ARGUMENT) << status.message();

@@ -60,7 +60,7 @@ constexpr TF_DataType kTypes[] = {TF_FLOAT,
                                   TF_RESOURCE,
                                   TF_HALF,
                                   static_cast<TF_DataType>(0),
-                                  static_cast<TF_DataType>(77),
+                                  static_cast<TF_DataType>(63),
                                   static_cast<TF_DataType>(101)};
 constexpr int64_t kDims[] = {0, 1, 2, 3, 8, -1, -7, int64_t{1} << 62, INT64_MAX, INT64_MIN};
 

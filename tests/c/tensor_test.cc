@@ -52,7 +52,7 @@ TEST(CTensorTest, WrongTensorsAreNullAndReleaseTheirMemory) {
   EXPECT_EQ(make(TF_FLOAT, nullptr, -1, &value, sizeof(value)), nullptr);
   EXPECT_EQ(make(TF_FLOAT, nullptr, 0, nullptr, sizeof(value)), nullptr);
   EXPECT_EQ(make(TF_RESOURCE, nullptr, 0, &value, sizeof(value)), nullptr);
-  EXPECT_EQ(make(static_cast<TF_DataType>(77), nullptr, 0, &value, sizeof(value)), nullptr);
+  EXPECT_EQ(make(static_cast<TF_DataType>(63), nullptr, 0, &value, sizeof(value)), nullptr);
   EXPECT_EQ(released, 8);
   // Strings cannot be copied to aligned memory, because the memory may own their characters.
   alignas(TF_TString) char strings[sizeof(TF_TString) + 1] = {};
