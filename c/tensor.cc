@@ -131,7 +131,8 @@ absl::StatusOr<TF_Tensor*> NewTensor(DataType dtype, const int64_t* dims, int nu
   const auto alignment = static_cast<uintptr_t>(DataTypeSize(dtype));
   if (reinterpret_cast<uintptr_t>(data) % alignment != 0) {
     GRADFLOW_ASSIGN_OR_RETURN(result->tensor, Tensor::Allocate(dtype, shape));
-    std::memcpy(result->tensor.data(), data, shape.num_elements() * alignment);
+    const size_t bytes = static_cast<size_t>(shape.num_elements()) * alignment;
+    if (bytes > 0) std::memcpy(result->tensor.data(), data, bytes);
     result->owned = true;
     return result.release();
   }
