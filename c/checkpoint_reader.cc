@@ -10,8 +10,8 @@
 #include "tensorflow/c/c_api_experimental.h"
 
 struct TF_CheckpointReader {
-  explicit TF_CheckpointReader(gradflow::Checkpoint opened)
-      : checkpoint(std::move(opened)), names(checkpoint.Names()) {}
+  explicit TF_CheckpointReader(const gradflow::Checkpoint& opened)
+      : checkpoint(opened), names(checkpoint.Names()) {}
   const gradflow::Checkpoint checkpoint;
   const std::vector<std::string> names;
 };
@@ -25,7 +25,7 @@ TF_CheckpointReader* TF_NewCheckpointReader(const char* filename, TF_Status* sta
   TF_CheckpointReader* result = nullptr;
   Call(status, [&]() -> absl::Status {
     GRADFLOW_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(OrEmpty(filename)));
-    result = new TF_CheckpointReader(std::move(checkpoint));
+    result = new TF_CheckpointReader(checkpoint);
     return absl::OkStatus();
   });
   return result;

@@ -143,8 +143,8 @@ class CAsyncKernel final : public AsyncOpKernel {
  public:
   explicit CAsyncKernel(std::unique_ptr<KernelObject> object) : object_(std::move(object)) {}
   void ComputeAsync(KernelContext& ctx, AsyncDone done) const override {
-    auto* const run = new TF_AsyncOpKernelDoneCallback{std::move(done),
-                                                       TF_OpKernelContext(&ctx, object_->node())};
+    auto* const run =
+        new TF_AsyncOpKernelDoneCallback{done, TF_OpKernelContext(&ctx, object_->node())};
     object_->functions().compute_async(object_->object(), &run->context, run);
   }
 

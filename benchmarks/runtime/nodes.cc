@@ -178,7 +178,7 @@ Runner Watched(const ScalarGraph& graph, int threads) { return Runs(graph, threa
 Runner Kernels(const ScalarGraph& graph, int threads) {
   if (threads > 1) return nullptr;
   struct State {
-    explicit State(Scope s) : scope(std::move(s)) {}
+    explicit State(const Scope& s) : scope(s) {}
     Scope scope;
     KernelCache kernels;
     std::shared_ptr<const Plan> plan;
