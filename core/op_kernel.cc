@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "gradflow/core/out_parameter.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/status.h"
 
 namespace gradflow {
@@ -118,8 +119,7 @@ absl::Status KernelContext::CheckVector(int i, absl::string_view name) const {
 
 absl::Status KernelContext::CheckRank(int i, absl::string_view name, int rank) const {
   if (inputs_[i].dims() == rank) return absl::OkStatus();
-  return errors::InvalidArgument(name, " must have rank ", rank, ", but has shape ",
-                                 inputs_[i].shape().DebugString());
+  return gradflow::CheckRank(name, inputs_[i].shape(), rank);
 }
 
 absl::Status KernelContext::CheckShape(int i, absl::string_view name,
@@ -132,9 +132,7 @@ absl::Status KernelContext::CheckShape(int i, absl::string_view name,
 absl::Status KernelContext::CheckSameShape(int i, absl::string_view name_i, int j,
                                            absl::string_view name_j) const {
   if (inputs_[i].shape() == inputs_[j].shape()) return absl::OkStatus();
-  return errors::InvalidArgument(name_i, " and ", name_j, " must have the same shape, but have ",
-                                 inputs_[i].shape().DebugString(), " and ",
-                                 inputs_[j].shape().DebugString());
+  return MergeShapes(name_i, inputs_[i].shape(), name_j, inputs_[j].shape()).status();
 }
 
 absl::StatusOr<DimVector> KernelContext::Ints(int i, absl::string_view name) const {

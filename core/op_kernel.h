@@ -169,7 +169,7 @@ class KernelContext {
   absl::Status CheckRank(int i, absl::string_view name, int rank) const;
   // "scale must have shape [64], but has shape [32]"
   absl::Status CheckShape(int i, absl::string_view name, const TensorShape& expected) const;
-  // "gradients and inputs must have the same shape, but have [2] and [3]"
+  // "Dimension 0 in both shapes must be equal, but are 2 and 3: gradients has shape [2], ..."
   absl::Status CheckSameShape(int i, absl::string_view name_i, int j,
                               absl::string_view name_j) const;
   // Returns the elements of an int16, int32 or int64 input, widened to int64. For inputs that hold

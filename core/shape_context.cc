@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/op_def_util.h"
 #include "gradflow/core/out_parameter.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/status.h"
 #include "gradflow/proto/op_def.pb.h"
 
@@ -56,22 +57,17 @@ int64_t ShapeContext::Dim(int i, int d) const {
 absl::Status ShapeContext::CheckRank(int i, int rank) const {
   const PartialTensorShape& shape = input(i);
   if (shape.unknown_rank() || shape.dims() == rank) return absl::OkStatus();
-  return errors::InvalidArgument(input_name(i), " must have rank ", rank, ", but has shape ",
-                                 shape.DebugString());
+  return gradflow::CheckRank(input_name(i), shape, rank);
 }
 
 absl::Status ShapeContext::CheckRankAtLeast(int i, int rank) const {
   const PartialTensorShape& shape = input(i);
   if (shape.unknown_rank() || shape.dims() >= rank) return absl::OkStatus();
-  return errors::InvalidArgument(input_name(i), " must have rank at least ", rank,
-                                 ", but has shape ", shape.DebugString());
+  return gradflow::CheckRankAtLeast(input_name(i), shape, rank);
 }
 
 absl::Status ShapeContext::CheckSameShape(int i, int j) const {
-  if (input(i).IsCompatibleWith(input(j))) return absl::OkStatus();
-  return errors::InvalidArgument(input_name(i), " and ", input_name(j),
-                                 " must have the same shape, but have ", input(i).DebugString(),
-                                 " and ", input(j).DebugString());
+  return MergeInputs(*this, i, j).status();
 }
 
 absl::StatusOr<bool> ShapeContext::IntsFromInput(int i, std::vector<int64_t>* values) const {

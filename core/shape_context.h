@@ -115,8 +115,8 @@ class ShapeContext {
 
   // Returns dimension d of input i, counted from the end if negative; -1 if it is unknown.
   int64_t Dim(int i, int d) const;
-  // Returns INVALID_ARGUMENT "min must have rank 0, but has shape [2,3]" unless the rank of input i
-  // is `rank` or unknown.
+  // Returns INVALID_ARGUMENT "Shape must be rank 0 but is rank 1: min has shape [2]" unless the
+  // rank of input i is `rank` or unknown.
   absl::Status CheckRank(int i, int rank) const;
   absl::Status CheckRankAtLeast(int i, int rank) const;
   // Returns INVALID_ARGUMENT unless the shapes of inputs i and j are compatible.

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/status.h"
 
 namespace gradflow {
@@ -16,7 +17,9 @@ absl::Status UnchangedShape(ShapeContext& c) {
 absl::Status SameShape(ShapeContext& c) {
   PartialTensorShape shape = c.input(0);
   for (int i = 1; i < c.num_inputs(); ++i) {
-    GRADFLOW_RETURN_IF_ERROR(c.CheckSameShape(0, i));
+    if (!shape.IsCompatibleWith(c.input(i))) {
+      return MergeShapes(c.input_name(0), shape, c.input_name(i), c.input(i)).status();
+    }
     GRADFLOW_ASSIGN_OR_RETURN(shape, shape.MergeWith(c.input(i)));
   }
   c.set_output(0, std::move(shape));

@@ -10,6 +10,7 @@
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/strided_copy.h"
 
@@ -94,10 +95,7 @@ absl::StatusOr<PatchExtent> PatchExtentOf(const Patches& patches, int s, int64_t
 absl::StatusOr<PartialTensorShape> PatchesShape(const Patches& patches,
                                                 const PartialTensorShape& input,
                                                 std::array<PatchExtent, kSpatial>* extents) {
-  if (input.dims() != patches.rank) {
-    return errors::InvalidArgument("the input must have rank ", patches.rank, ", but has shape ",
-                                   input.DebugString());
-  }
+  GRADFLOW_RETURN_IF_ERROR(CheckRank("input", input, patches.rank));
   DimVector dims(input.dim_sizes().begin(), input.dim_sizes().end());
   (*extents)[0] = {1, 0};
   for (int d = 1; d + 1 < patches.rank; ++d) {

@@ -8,6 +8,7 @@
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/legacy_name.h"
 #include "gradflow/ops/common/strided_copy.h"
@@ -190,10 +191,7 @@ class PartKernel final : public BandKernel<Version> {
  public:
   absl::Status Compute(KernelContext& ctx) const override {
     const Tensor& input = ctx.input(0);
-    if (input.dims() < 2) {
-      return errors::InvalidArgument("input must have rank at least 2, but has shape ",
-                                     input.shape().DebugString());
-    }
+    GRADFLOW_RETURN_IF_ERROR(CheckRankAtLeast("input", input.shape(), 2));
     DiagonalBand diagonals;
     GRADFLOW_ASSIGN_OR_RETURN(diagonals.band, this->ReadBand(ctx, 1));
     diagonals.rows = input.dim_size(input.dims() - 2);
@@ -423,10 +421,7 @@ class SetDiagKernel final : public BandKernel<Version> {
  public:
   absl::Status Compute(KernelContext& ctx) const override {
     const TensorShape& input = ctx.input(0).shape();
-    if (input.dims() < 2) {
-      return errors::InvalidArgument("input must have rank at least 2, but has shape ",
-                                     input.DebugString());
-    }
+    GRADFLOW_RETURN_IF_ERROR(CheckRankAtLeast("input", input, 2));
     DiagonalBand diagonals;
     GRADFLOW_ASSIGN_OR_RETURN(diagonals.band, this->ReadBand(ctx, 2));
     GRADFLOW_RETURN_IF_ERROR(CheckDiagonal(input, ctx.input(1).shape(), &diagonals));
@@ -474,10 +469,7 @@ absl::Status BandPartShape(ShapeContext& c) {
 
 absl::Status BandPart(KernelContext& ctx) {
   const TensorShape shape = ctx.input(0).shape();
-  if (shape.dims() < 2) {
-    return errors::InvalidArgument("input must have rank at least 2, but has shape ",
-                                   shape.DebugString());
-  }
+  GRADFLOW_RETURN_IF_ERROR(CheckRankAtLeast("input", shape, 2));
   GRADFLOW_ASSIGN_OR_RETURN(const int64_t lower, ctx.ScalarInt(1, "num_lower"));
   GRADFLOW_ASSIGN_OR_RETURN(const int64_t upper, ctx.ScalarInt(2, "num_upper"));
   GRADFLOW_RETURN_IF_ERROR(CheckBand(shape, lower, upper));

@@ -6,6 +6,7 @@
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/elementwise.h"
 #include "gradflow/ops/common/indices.h"
@@ -16,8 +17,7 @@ namespace {
 absl::Status CheckRows(const PartialTensorShape& sorted_inputs, const PartialTensorShape& values) {
   for (const auto& [name, shape] :
        {std::pair("sorted_inputs", &sorted_inputs), std::pair("values", &values)}) {
-    if (shape->unknown_rank() || shape->dims() == 2) continue;
-    return errors::InvalidArgument(name, " must have rank 2, but has shape ", shape->DebugString());
+    GRADFLOW_RETURN_IF_ERROR(CheckRank(name, *shape, 2));
   }
   if (sorted_inputs.unknown_rank() || values.unknown_rank()) return absl::OkStatus();
   const int64_t a = sorted_inputs.dim_size(0);

@@ -4,6 +4,7 @@
 
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/strided_copy.h"
 
@@ -37,10 +38,7 @@ struct Blocks {
 absl::StatusOr<PartialTensorShape> MovedShape(const Blocks& blocks, bool to_depth,
                                               const PartialTensorShape& input) {
   const auto [rank, height, width, depth] = blocks.layout;
-  if (input.dims() != rank) {
-    return errors::InvalidArgument("input must have rank ", rank, ", but has shape ",
-                                   input.DebugString());
-  }
+  GRADFLOW_RETURN_IF_ERROR(CheckRank("input", input, rank));
   if (rank == 5 && input.dim_size(4) >= 0 && input.dim_size(4) != 4) {
     return errors::InvalidArgument("the last dimension of input, of shape ", input.DebugString(),
                                    ", must be 4 for NCHW_VECT_C");

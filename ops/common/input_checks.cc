@@ -1,5 +1,6 @@
 #include "gradflow/ops/common/input_checks.h"
 
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 
@@ -25,13 +26,11 @@ absl::Status CheckScalarOrVector1(absl::string_view name, const TensorShape& fou
 absl::Status CheckPrefix(absl::string_view name, const PartialTensorShape& shape,
                          absl::string_view prefix_name, const PartialTensorShape& prefix) {
   if (shape.unknown_rank() || prefix.unknown_rank()) return absl::OkStatus();
-  const bool is_longer = prefix.dims() <= shape.dims();
-  if (is_longer &&
-      prefix.IsCompatibleWith(PartialTensorShape(shape.dim_sizes().subspan(0, prefix.dims())))) {
-    return absl::OkStatus();
+  GRADFLOW_RETURN_IF_ERROR(CheckRankAtLeast(name, shape, prefix.dims()));
+  for (int d = 0; d < prefix.dims(); ++d) {
+    GRADFLOW_RETURN_IF_ERROR(MergeDims(name, shape, d, prefix_name, prefix, d).status());
   }
-  return errors::InvalidArgument(name, ".shape = ", shape.DebugString(), " does not start with ",
-                                 prefix_name, ".shape = ", prefix.DebugString());
+  return absl::OkStatus();
 }
 
 absl::Status CheckBroadcastsTo(absl::string_view name, const PartialTensorShape& shape,

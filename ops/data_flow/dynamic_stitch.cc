@@ -9,6 +9,7 @@
 #include "absl/types/span.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/input_checks.h"
@@ -98,15 +99,12 @@ absl::Status DynamicPartition(KernelContext& ctx) {
 
 // ---- DynamicStitch ----
 
-// Returns the error that the rows of data[k] and data[0] have different shapes. Inputs 0 to N - 1
-// are indices; inputs N to 2 N - 1 are data.
-absl::Status RowsDiffer(int k, const PartialTensorShape& data0, const PartialTensorShape& indices0,
-                        const PartialTensorShape& data, const PartialTensorShape& indices) {
-  return errors::InvalidArgument(
-      "Need data[0].shape[", indices0.dims(), ":] = data[", k, "].shape[", indices.dims(),
-      ":], got data[0].shape = ", data0.DebugString(), ", data[", k,
-      "].shape = ", data.DebugString(), ", indices[0].shape = ", indices0.DebugString(),
-      ", indices[", k, "].shape = ", indices.DebugString());
+// Returns the error that the rows of data[k] and data[first] have different shapes.
+absl::Status RowsDiffer(int first, const PartialTensorShape& first_row, int k,
+                        const PartialTensorShape& row) {
+  return MergeShapes(absl::StrCat("a row of data[", first, "]"), first_row,
+                     absl::StrCat("a row of data[", k, "]"), row)
+      .status();
 }
 
 absl::Status CheckIndex(int k, int64_t i, int64_t index) {
@@ -134,7 +132,7 @@ absl::Status StitchShape(ShapeContext& c) {
     if (data.unknown_rank() || indices.unknown_rank()) continue;
     const PartialTensorShape here(data.dim_sizes().subspan(indices.dims()));
     if (!row.IsCompatibleWith(here)) {
-      return RowsDiffer(k, c.input(n + first), c.input(first), data, indices);
+      return RowsDiffer(first, row, k, here);
     }
     if (first < 0) first = k;
     GRADFLOW_ASSIGN_OR_RETURN(row, row.MergeWith(here));
@@ -163,8 +161,7 @@ absl::Status DynamicStitch(KernelContext& ctx) {
     const auto here = data.shape().dim_sizes().subspan(indices.dims());
     if (k == 0) row = here;
     if (here != row) {
-      return RowsDiffer(k, ctx.input(n).shape(), ctx.input(0).shape(), data.shape(),
-                        indices.shape());
+      return RowsDiffer(0, PartialTensorShape(row), k, PartialTensorShape(here));
     }
     const auto values = indices.span<int32_t>();
     for (size_t i = 0; i < values.size(); ++i) {

@@ -9,6 +9,7 @@
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/elementwise.h"
 #include "gradflow/ops/common/input_checks.h"
@@ -150,10 +151,7 @@ class Adjust final : public OpKernel {
   absl::Status Compute(KernelContext& ctx) const override {
     GRADFLOW_RETURN_IF_ERROR(CheckInputTypes(ctx, types_));
     const TensorShape& shape = ctx.input(0).shape();
-    if (shape.dims() < 3) {
-      return errors::InvalidArgument("images must have rank 3 at least, but has shape ",
-                                     shape.DebugString());
-    }
+    GRADFLOW_RETURN_IF_ERROR(CheckRankAtLeast("images", shape, 3));
     GRADFLOW_RETURN_IF_ERROR(
         CheckChannels(shape.DebugString(), shape.dim_size(shape.dims() - 1), true));
     GRADFLOW_RETURN_IF_ERROR(ctx.CheckScalar(1, factor_name_));
@@ -179,10 +177,7 @@ class AdjustContrast final : public OpKernel {
     GRADFLOW_RETURN_IF_ERROR(CheckInputTypes(ctx, types_));
     const Tensor input = ctx.input(0);
     const int rank = input.dims();
-    if (rank < 3) {
-      return errors::InvalidArgument("images must have rank 3 at least, but has shape ",
-                                     input.shape().DebugString());
-    }
+    GRADFLOW_RETURN_IF_ERROR(CheckRankAtLeast("images", input.shape(), 3));
     GRADFLOW_RETURN_IF_ERROR(ctx.CheckScalar(1, "contrast_factor"));
     const float factor = ctx.input(1).scalar<float>()();
     Tensor* output = nullptr;

@@ -8,6 +8,7 @@
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/status.h"
 #include "gradflow/io/image_codecs.h"
 #include "gradflow/ops/common/input_checks.h"
@@ -43,8 +44,7 @@ class EncodePng final : public OpKernel {
     const Tensor& images = ctx.input(0);
     const int rank = images.dims();
     if (rank < 3) {
-      return errors::InvalidArgument("image must have rank 3 at least, but has shape ",
-                                     images.shape().DebugString());
+      return CheckRankAtLeast("image", images.shape(), 3);
     }
     GRADFLOW_RETURN_IF_ERROR(CheckElements(images));
     ImageSize size;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/io/file_access.h"
@@ -22,10 +23,7 @@ namespace {
 // Returns INVALID_ARGUMENT unless input i may be a vector of `count` elements.
 absl::Status CheckNames(ShapeContext& c, int i, int count) {
   GRADFLOW_RETURN_IF_ERROR(c.CheckRank(i, 1));
-  const int64_t size = c.Dim(i, 0);
-  if (size < 0 || size == count) return absl::OkStatus();
-  return errors::InvalidArgument(c.input_name(i), " must have ", count, " elements, but has ",
-                                 size);
+  return CheckDim(c, i, 0, count);
 }
 
 absl::Status SaveShape(ShapeContext& c) {

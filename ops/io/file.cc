@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/io/file_access.h"
@@ -108,10 +109,7 @@ absl::Status ReadShape(ShapeContext& c) {
   return ScalarShape(c);
 }
 absl::Status MatchingShape(ShapeContext& c) {
-  if (!c.input(0).unknown_rank() && c.input(0).dims() > 1) {
-    return errors::InvalidArgument("pattern must be a string or a vector of strings, but has ",
-                                   "shape ", c.input(0).DebugString());
-  }
+  GRADFLOW_RETURN_IF_ERROR(CheckRankAtMost(c, 0, 1));
   c.set_output(0, PartialTensorShape({-1}));
   return absl::OkStatus();
 }

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/fused_steps.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/data_types.h"
@@ -20,11 +21,7 @@ absl::StatusOr<PartialTensorShape> ProductShape(const PartialTensorShape& x,
                                                 const PartialTensorShape& y, bool adj_x, bool adj_y,
                                                 bool broadcast) {
   for (const PartialTensorShape* shape : {&x, &y}) {
-    if (!shape->unknown_rank() && shape->dims() < 2) {
-      return errors::InvalidArgument(shape == &x ? "x" : "y",
-                                     " must have rank 2 at least, but has shape ",
-                                     shape->DebugString());
-    }
+    GRADFLOW_RETURN_IF_ERROR(CheckRankAtLeast(shape == &x ? "x" : "y", *shape, 2));
   }
   if (x.unknown_rank() || y.unknown_rank()) return PartialTensorShape();
   const auto x_dims = x.dim_sizes();

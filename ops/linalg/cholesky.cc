@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/data_types.h"
 #include "gradflow/ops/common/legacy_name.h"
@@ -44,10 +45,15 @@ absl::Status Cholesky(KernelContext& ctx) {
 
 absl::Status CholeskyGradShape(ShapeContext& c) {
   GRADFLOW_RETURN_IF_ERROR(CheckSquare("l", c.input(0)));
-  GRADFLOW_RETURN_IF_ERROR(c.CheckSameShape(0, 1));
-  GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape shape, c.input(0).MergeWith(c.input(1)));
+  GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape, MergeInputs(c, 0, 1));
   GRADFLOW_RETURN_IF_ERROR(CheckSquare("grad", shape));
-  c.set_output(0, shape);
+  if (!shape.unknown_rank()) {
+    const int rank = shape.dims();
+    const int64_t n = std::max(shape.dim_size(rank - 2), shape.dim_size(rank - 1));
+    shape.set_dim(rank - 2, n);
+    shape.set_dim(rank - 1, n);
+  }
+  c.set_output(0, std::move(shape));
   return absl::OkStatus();
 }
 

@@ -7,6 +7,7 @@
 #include "gradflow/core/memory_reservation.h"
 #include "gradflow/core/mutex.h"
 #include "gradflow/core/parallel.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/strided_copy.h"
@@ -14,9 +15,7 @@
 namespace gradflow {
 
 absl::Status CheckMatrices(absl::string_view name, const PartialTensorShape& shape) {
-  if (shape.unknown_rank() || shape.dims() >= 2) return absl::OkStatus();
-  return errors::InvalidArgument(name, " must have rank 2 at least, but has shape ",
-                                 shape.DebugString());
+  return CheckRankAtLeast(name, shape, 2);
 }
 
 absl::Status CheckSquare(absl::string_view name, const PartialTensorShape& shape) {
@@ -25,7 +24,8 @@ absl::Status CheckSquare(absl::string_view name, const PartialTensorShape& shape
   const int64_t rows = shape.dim_size(shape.dims() - 2);
   const int64_t columns = shape.dim_size(shape.dims() - 1);
   if (rows < 0 || columns < 0 || rows == columns) return absl::OkStatus();
-  return errors::InvalidArgument(name, " must be square matrices, but has shape ",
+  return errors::InvalidArgument("Dimensions must be equal, but are ", rows, " and ", columns, ": ",
+                                 name, " must be square matrices, but has shape ",
                                  shape.DebugString());
 }
 
@@ -66,22 +66,29 @@ absl::StatusOr<DimVector> MergeBatches(const PartialTensorShape& matrix, int64_t
   const int64_t rows = rhs.dim_size(rhs.dims() - 2);
   const PartialTensorShape batch(BatchDims(matrix));
   const PartialTensorShape rhs_batch(BatchDims(rhs));
-  if ((m >= 0 && rows >= 0 && m != rows) ||
-      (broadcast ? !CanBroadcast(batch, rhs_batch) : !batch.IsCompatibleWith(rhs_batch))) {
-    return errors::InvalidArgument("matrix and rhs are incompatible: they have shapes ",
-                                   matrix.DebugString(), " and ", rhs.DebugString());
+  if (m >= 0 && rows >= 0 && m != rows) {
+    return errors::InvalidArgument("Dimensions must be equal, but are ", m, " and ", rows,
+                                   ": matrix has shape ", matrix.DebugString(),
+                                   ", and rhs has shape ", rhs.DebugString());
   }
-  GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape all, broadcast
-                                                              ? BroadcastShapes(batch, rhs_batch)
-                                                              : batch.MergeWith(rhs_batch));
-  return DimVector(all.dim_sizes().begin(), all.dim_sizes().end());
+  absl::StatusOr<PartialTensorShape> all =
+      broadcast ? BroadcastShapes(batch, rhs_batch)
+                : MergeShapes("the batch of matrix", batch, "the batch of rhs", rhs_batch);
+  if (!all.ok()) return errors::Prefix("the batches of matrix and rhs: ", all.status());
+  return DimVector(all->dim_sizes().begin(), all->dim_sizes().end());
 }
 
 absl::StatusOr<PartialTensorShape> SolutionShape(const PartialTensorShape& matrix,
                                                  const PartialTensorShape& rhs, bool broadcast) {
   GRADFLOW_RETURN_IF_ERROR(CheckSquare("matrix", matrix));
   GRADFLOW_RETURN_IF_ERROR(CheckMatrices("rhs", rhs));
-  if (matrix.unknown_rank() || rhs.unknown_rank()) return PartialTensorShape();
+  if (matrix.unknown_rank() || rhs.unknown_rank()) {
+    // A batch that is broadcast may have any rank.
+    if (matrix.unknown_rank() || broadcast) return PartialTensorShape();
+    const int64_t size =
+        std::max(matrix.dim_size(matrix.dims() - 2), matrix.dim_size(matrix.dims() - 1));
+    return WithDims(BatchDims(matrix), {size, -1});
+  }
   const int64_t m =
       std::max(matrix.dim_size(matrix.dims() - 2), matrix.dim_size(matrix.dims() - 1));
   GRADFLOW_ASSIGN_OR_RETURN(DimVector batch, MergeBatches(matrix, m, rhs, broadcast));

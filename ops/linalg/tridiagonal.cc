@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/data_types.h"
@@ -17,32 +18,20 @@ namespace {
 
 using Types = TypeList<float, double, complex64, complex128>;
 
-absl::Status Incompatible(absl::string_view name, const PartialTensorShape& diagonals,
-                          const PartialTensorShape& rhs) {
-  return errors::InvalidArgument(name, " and rhs are incompatible: they have shapes ",
-                                 diagonals.DebugString(), " and ", rhs.DebugString());
-}
-
 // Checks diagonals [..., rows, m] against rhs [..., m, n].
 absl::Status CheckDiagonals(absl::string_view name, const PartialTensorShape& diagonals,
                             const PartialTensorShape& rhs, int64_t rows) {
   GRADFLOW_RETURN_IF_ERROR(CheckMatrices(name, diagonals));
   GRADFLOW_RETURN_IF_ERROR(CheckMatrices("rhs", rhs));
   if (diagonals.unknown_rank()) return absl::OkStatus();
-  const int64_t found = diagonals.dim_size(diagonals.dims() - 2);
-  if (found >= 0 && found != rows) {
-    return errors::InvalidArgument(name, " must have ", rows, rows == 1 ? " row" : " rows",
-                                   ", but has shape ", diagonals.DebugString());
+  if (!rhs.unknown_rank()) {
+    GRADFLOW_RETURN_IF_ERROR(MergeShapes(absl::StrCat("the batch of ", name),
+                                         PartialTensorShape(BatchDims(diagonals)),
+                                         "the batch of rhs", PartialTensorShape(BatchDims(rhs)))
+                                 .status());
+    GRADFLOW_RETURN_IF_ERROR(MergeDims(name, diagonals, -1, "rhs", rhs, -2).status());
   }
-  if (rhs.unknown_rank()) return absl::OkStatus();
-  const int64_t m = diagonals.dim_size(diagonals.dims() - 1);
-  const int64_t rhs_m = rhs.dim_size(rhs.dims() - 2);
-  if ((m >= 0 && rhs_m >= 0 && m != rhs_m) ||
-      !PartialTensorShape(BatchDims(diagonals))
-           .IsCompatibleWith(PartialTensorShape(BatchDims(rhs)))) {
-    return Incompatible(name, diagonals, rhs);
-  }
-  return absl::OkStatus();
+  return CheckDim(name, diagonals, -2, rows);
 }
 
 // ---- TridiagonalMatMul ----

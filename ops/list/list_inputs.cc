@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/parallel.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/variant.h"
 #include "gradflow/ops/common/strided_copy.h"
@@ -25,10 +26,7 @@ absl::StatusOr<PartialTensorShape> ElementShape(const ShapeContext& c, int i) {
   const PartialTensorShape& shape = c.input(i);
   if (shape.unknown_rank()) return PartialTensorShape();
   if (shape.dims() == 1) return c.ShapeFromInput(i, /*allow_unknown=*/true);
-  if (shape.dims() > 1) {
-    return errors::InvalidArgument(c.input_name(i), " must have rank at most 1, but has shape ",
-                                   shape.DebugString());
-  }
+  GRADFLOW_RETURN_IF_ERROR(CheckRankAtMost(c.input_name(i), shape, 1));
   std::vector<int64_t> value;
   GRADFLOW_ASSIGN_OR_RETURN(const bool known, c.IntsFromInput(i, &value));
   if (known && value[0] != -1) return WrongScalarShape(c.input_name(i), value[0]);
@@ -38,10 +36,7 @@ absl::StatusOr<PartialTensorShape> ElementShape(const ShapeContext& c, int i) {
 absl::StatusOr<PartialTensorShape> ElementShape(const KernelContext& ctx, int i,
                                                 absl::string_view name) {
   const Tensor& input = ctx.input(i);
-  if (input.dims() > 1) {
-    return errors::InvalidArgument(name, " must have rank at most 1, but has shape ",
-                                   input.shape().DebugString());
-  }
+  GRADFLOW_RETURN_IF_ERROR(CheckRankAtMost(name, input.shape(), 1));
   GRADFLOW_ASSIGN_OR_RETURN(const DimVector values, ctx.Ints(i, name));
   if (input.dims() == 0) {
     if (values[0] != -1) return WrongScalarShape(name, values[0]);

@@ -8,6 +8,7 @@
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/variant.h"
 #include "gradflow/ops/common/indices.h"
@@ -23,8 +24,7 @@ absl::Status CheckTensor(const Tensor& tensor, DataType dtype) {
     return errors::InvalidArgument("tensor must be of type ", DataTypeString(dtype), ", but is ",
                                    DataTypeString(tensor.dtype()));
   }
-  if (tensor.dims() > 0) return absl::OkStatus();
-  return errors::InvalidArgument("tensor must have rank at least 1, but is a scalar");
+  return CheckRankAtLeast("tensor", tensor.shape(), 1);
 }
 
 // Returns the shape without its first dimension, which has rank at least 1.

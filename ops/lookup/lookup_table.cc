@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/lookup/table.h"
@@ -23,6 +24,8 @@ absl::StatusOr<PartialTensorShape> ValuesShape(ShapeContext& c, const PartialTen
 
 absl::Status FindShape(ShapeContext& c) {
   GRADFLOW_RETURN_IF_ERROR(CheckTableHandle(c));
+  // The values of the first form are scalars or vectors.
+  if (c.op_def().input_arg(0).is_ref()) GRADFLOW_RETURN_IF_ERROR(CheckRankAtMost(c, 2, 1));
   GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape values, ValuesShape(c, c.input(1)));
   c.set_output(0, std::move(values));
   return absl::OkStatus();

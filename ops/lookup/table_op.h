@@ -7,14 +7,19 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/shape_context.h"
+#include "gradflow/core/status.h"
 #include "gradflow/proto/op_def.pb.h"
 
 namespace gradflow {
 
-// Checks the shape of the handle in input 0. A reference stands for two strings.
+// Checks the shape of the handle in input 0. A reference is the vector of two strings, the
+// container and the name.
 inline absl::Status CheckTableHandle(ShapeContext& c) {
-  return c.op_def().input_arg(0).is_ref() ? absl::OkStatus() : c.CheckRank(0, 0);
+  if (!c.op_def().input_arg(0).is_ref()) return c.CheckRank(0, 0);
+  GRADFLOW_RETURN_IF_ERROR(c.CheckRank(0, 1));
+  return CheckDim(c, 0, 0, 2);
 }
 
 // Begins the definition of a form of the op.

@@ -12,6 +12,7 @@
 #include "absl/types/span.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/data_types.h"
@@ -167,14 +168,9 @@ absl::Status CountShape(ShapeContext& c, const BincountInputs& form, int64_t row
 
 absl::Status PlainShape(ShapeContext& c) { return CountShape(c, kPlain, kVector); }
 
-absl::Status RankError(const PartialTensorShape& shape) {
-  return errors::InvalidArgument("input must have rank 2 at most, but has shape ",
-                                 shape.DebugString());
-}
-
 absl::Status DenseShape(ShapeContext& c) {
+  GRADFLOW_RETURN_IF_ERROR(CheckRankAtMost(c, 0, 2));
   const int rank = c.input(0).dims();
-  if (rank > 2) return RankError(c.input(0));
   return CountShape(c, kDense, rank == 2 ? c.Dim(0, 0) : kVector, rank >= 0);
 }
 
@@ -256,7 +252,7 @@ class DenseKernel final : public CountKernel {
  public:
   absl::Status Compute(KernelContext& ctx) const override {
     const Tensor& input = ctx.input(0);
-    if (input.dims() > 2) return RankError(input.shape());
+    GRADFLOW_RETURN_IF_ERROR(CheckRankAtMost("input", input.shape(), 2));
     Tensor storage;
     Values values;
     GRADFLOW_ASSIGN_OR_RETURN(values.values, Int64Elements(ctx, 0, "input", &storage));

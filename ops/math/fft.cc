@@ -16,6 +16,7 @@
 #include "gradflow/core/mutex.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/data_types.h"
@@ -61,12 +62,6 @@ DimVector OutputDims(absl::Span<const int64_t> dims, absl::Span<const FftAxis> a
   return result;
 }
 
-absl::Status CheckRank(const PartialTensorShape& shape, int rank) {
-  if (shape.unknown_rank() || shape.dims() >= rank) return absl::OkStatus();
-  return errors::InvalidArgument("input must have rank ", rank, " at least, but has shape ",
-                                 shape.DebugString());
-}
-
 // Returns INVALID_ARGUMENT unless all lengths are positive. Zero is valid if `allow_zero` is true.
 absl::Status CheckLengths(absl::Span<const int64_t> lengths, bool allow_zero) {
   for (size_t i = 0; i < lengths.size(); ++i) {
@@ -104,15 +99,15 @@ absl::StatusOr<std::vector<FftAxis>> AxesOf(int rank, absl::Span<const int64_t> 
   return result;
 }
 
-absl::Status FftLengthError(const PartialTensorShape& shape, int rank) {
-  return errors::InvalidArgument("fft_length must have shape [", rank, "], but has shape ",
-                                 shape.DebugString());
+absl::Status CheckLengthShape(const PartialTensorShape& shape, int rank) {
+  GRADFLOW_RETURN_IF_ERROR(CheckRank("fft_length", shape, 1));
+  return CheckDim("fft_length", shape, 0, rank);
 }
 
 // The shape function of FFT, FFT2D, FFT3D and their inverses.
 template <int kRank>
 absl::Status ComplexShape(ShapeContext& c) {
-  GRADFLOW_RETURN_IF_ERROR(CheckRank(c.input(0), kRank));
+  GRADFLOW_RETURN_IF_ERROR(c.CheckRankAtLeast(0, kRank));
   c.set_output(0, c.input(0));
   return absl::OkStatus();
 }
@@ -120,8 +115,8 @@ absl::Status ComplexShape(ShapeContext& c) {
 // The shape function of RFFT, RFFT2D, RFFT3D and their inverses.
 template <int kRank, Kind kKind>
 absl::Status RealShape(ShapeContext& c) {
-  GRADFLOW_RETURN_IF_ERROR(CheckRank(c.input(0), kRank));
-  if (!c.input(1).IsCompatibleWith({kRank})) return FftLengthError(c.input(1), kRank);
+  GRADFLOW_RETURN_IF_ERROR(c.CheckRankAtLeast(0, kRank));
+  GRADFLOW_RETURN_IF_ERROR(CheckLengthShape(c.input(1), kRank));
   std::vector<int64_t> lengths;
   GRADFLOW_ASSIGN_OR_RETURN(const bool known, c.IntsFromInput(1, &lengths));
   if (known) {
@@ -338,7 +333,7 @@ template <int kRank, bool kInverse>
 absl::Status ComplexTransform(KernelContext& ctx) {
   const Tensor& input = ctx.input(0);
   GRADFLOW_RETURN_IF_ERROR(CheckType(ctx, ctx.expected_output_dtype(0)));
-  GRADFLOW_RETURN_IF_ERROR(CheckRank(input.shape(), kRank));
+  GRADFLOW_RETURN_IF_ERROR(CheckRankAtLeast("input", input.shape(), kRank));
   const auto dims = input.shape().dim_sizes();
   return TransformAxes(ctx, InnerAxes(input.dims(), dims.subspan(dims.size() - kRank)),
                        Kind::kComplex, kInverse);
@@ -372,10 +367,8 @@ class InnerKernel final : public RealKernel {
   absl::Status Compute(KernelContext& ctx) const override {
     const Tensor& input = ctx.input(0);
     GRADFLOW_RETURN_IF_ERROR(CheckType(ctx, input_type_));
-    GRADFLOW_RETURN_IF_ERROR(CheckRank(input.shape(), kRank));
-    if (ctx.input(1).shape() != TensorShape({kRank})) {
-      return FftLengthError(ctx.input(1).shape(), kRank);
-    }
+    GRADFLOW_RETURN_IF_ERROR(CheckRankAtLeast("input", input.shape(), kRank));
+    GRADFLOW_RETURN_IF_ERROR(CheckLengthShape(ctx.input(1).shape(), kRank));
     GRADFLOW_ASSIGN_OR_RETURN(const DimVector lengths, ctx.Ints(1, "fft_length"));
     // If only the last length is 0, TensorFlow aborts the process.
     const bool is_empty = input.NumElements() == 0 ||

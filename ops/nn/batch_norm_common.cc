@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/parallel.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/input_checks.h"
 
@@ -27,16 +28,14 @@ absl::Status CheckBatchNormAttrs(BatchNormAttrs* attrs) {
 absl::StatusOr<int64_t> BatchNormChannels(const BatchNormAttrs& attrs,
                                           const PartialTensorShape& x) {
   if (x.unknown_rank()) return -1;
-  if (x.dims() != attrs.rank) {
-    return errors::InvalidArgument("x has shape ", x.DebugString(), ", expected rank ", attrs.rank,
-                                   " (", attrs.data_format, ")");
-  }
+  GRADFLOW_RETURN_IF_ERROR(CheckRank("x", x, attrs.rank));
   return x.dim_size(attrs.channels_last ? attrs.rank - 1 : 1);
 }
 
 absl::Status CheckPerChannel(const BatchNormAttrs& attrs, const PartialTensorShape& x,
                              absl::string_view name, const PartialTensorShape& found,
                              int64_t* channels) {
+  GRADFLOW_RETURN_IF_ERROR(CheckRank(name, found, 1));
   if (!found.IsCompatibleWith({*channels})) {
     return ShapeError(name, found, {*channels},
                       absl::StrCat("the channels of x ", x.DebugString(), ", ", attrs.data_format));

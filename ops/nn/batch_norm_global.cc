@@ -10,6 +10,7 @@
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/input_checks.h"
 #include "gradflow/ops/nn/softmax_rows.h"
@@ -30,10 +31,7 @@ absl::Status CheckShapes(const PartialTensorShape* const (&shapes)[5],
     const bool is_image = i == 0 || (is_grad && i == 4);
     const int rank = is_image ? 4 : 1;
     if (shape.unknown_rank()) continue;
-    if (shape.dims() != rank) {
-      return errors::InvalidArgument(names[i], " must have rank ", rank, ", but has shape ",
-                                     shape.DebugString());
-    }
+    GRADFLOW_RETURN_IF_ERROR(CheckRank(names[i], shape, rank));
     const int64_t size = shape.dim_size(rank - 1);
     if (channels < 0) channels = size;
     if (size >= 0 && size != channels) {

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/input_checks.h"
 
@@ -84,10 +85,7 @@ absl::Status InferCellSizes(absl::Span<const CellTensor> inputs,
       const PartialTensorShape found = shape(static_cast<int>(k));
       if (found.unknown_rank()) continue;
       const absl::string_view dims = inputs[k].dims;
-      if (found.dims() != static_cast<int>(dims.size())) {
-        return errors::InvalidArgument(inputs[k].name, " must have rank ", dims.size(),
-                                       ", but has shape ", found.DebugString());
-      }
+      GRADFLOW_RETURN_IF_ERROR(CheckRank(inputs[k].name, found, static_cast<int>(dims.size())));
       for (size_t d = 0; d < dims.size(); ++d) {
         const int64_t dim = found.dim_size(static_cast<int>(d));
         if (dim > kMaxSize) {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "gradflow/core/parallel.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/input_checks.h"
 #include "gradflow/proto/node_def.pb.h"
@@ -19,12 +20,6 @@ constexpr int64_t kMaxAttr = std::numeric_limits<int32_t>::max();
 // The limit for the span of a window with its padding. Sums of a few spans and a size do not
 // overflow.
 constexpr int64_t kMaxSpan = int64_t{1} << 60;
-
-absl::Status CheckRank(absl::string_view name, const PartialTensorShape& shape, int rank) {
-  if (shape.unknown_rank() || shape.dims() == rank) return absl::OkStatus();
-  return errors::InvalidArgument(name, " must have rank ", rank, ", but has shape ",
-                                 shape.DebugString());
-}
 
 template <typename Source>
 absl::Status ReadSizes(const Source& source, const ConvAttrs& attrs, const char* name,

@@ -12,6 +12,7 @@
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/elementary_simd.h"
@@ -26,10 +27,13 @@ namespace {
 absl::StatusOr<PartialTensorShape> MatrixShape(const PartialTensorShape& features,
                                                const PartialTensorShape& labels) {
   GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape, BroadcastShapes(features, labels));
-  if (shape.unknown_rank()) return PartialTensorShape::UnknownOfRank(2);
-  if (shape.dims() == 2) return shape;
-  return errors::InvalidArgument("features and labels must broadcast to rank 2, but have shapes ",
-                                 features.DebugString(), " and ", labels.DebugString());
+  const int rank = std::max(features.dims(), labels.dims());
+  if (rank > 2 || (!shape.unknown_rank() && rank < 2)) {
+    return errors::InvalidArgument("Shape must be broadcasted with rank 2 but is rank ", rank,
+                                   ": features has shape ", features.DebugString(),
+                                   ", and labels has shape ", labels.DebugString());
+  }
+  return shape.unknown_rank() ? PartialTensorShape::UnknownOfRank(2) : shape;
 }
 
 absl::Status DenseShape(ShapeContext& c) {
@@ -42,20 +46,9 @@ absl::Status DenseShape(ShapeContext& c) {
 // Checks the shapes of the sparse op. Returns the number of rows; -1 if unknown.
 absl::StatusOr<int64_t> CheckSparseShapes(const PartialTensorShape& features,
                                           const PartialTensorShape& labels) {
-  if (!features.unknown_rank() && features.dims() != 2) {
-    return errors::InvalidArgument("features must have rank 2, but has shape ",
-                                   features.DebugString());
-  }
-  if (!labels.unknown_rank() && labels.dims() != 1) {
-    return errors::InvalidArgument("labels must have rank 1, but has shape ", labels.DebugString());
-  }
-  const int64_t rows = features.unknown_rank() ? -1 : features.dim_size(0);
-  const int64_t count = labels.unknown_rank() ? -1 : labels.dim_size(0);
-  if (rows >= 0 && count >= 0 && rows != count) {
-    return errors::InvalidArgument("labels has ", count, " elements, expected ", rows,
-                                   " (the rows of features ", features.DebugString(), ")");
-  }
-  return std::max(rows, count);
+  GRADFLOW_RETURN_IF_ERROR(CheckRank("features", features, 2));
+  GRADFLOW_RETURN_IF_ERROR(CheckRank("labels", labels, 1));
+  return MergeDims("features", features, 0, "labels", labels, 0);
 }
 
 absl::Status SparseShape(ShapeContext& c) {

@@ -11,6 +11,7 @@
 #include "gradflow/core/memory_reservation.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/stop_token.h"
@@ -374,19 +375,14 @@ class BeamSearchKernel final : public OpKernel {
 absl::Status DecoderShape(ShapeContext& c) {
   GRADFLOW_RETURN_IF_ERROR(c.CheckRank(0, 3));
   GRADFLOW_RETURN_IF_ERROR(c.CheckRank(1, 1));
-  const int64_t a = c.Dim(0, 1);
-  const int64_t b = c.Dim(1, 0);
-  if (a >= 0 && b >= 0 && a != b) {
-    return errors::InvalidArgument("inputs and sequence_length must have the same number of ",
-                                   "sequences, but have ", a, " and ", b);
-  }
+  GRADFLOW_ASSIGN_OR_RETURN(const int64_t batch, MergeDims(c, 0, 1, 1, 0));
   const int paths = (c.num_outputs() - 1) / 3;
   for (int p = 0; p < paths; ++p) {
     c.set_output(p, PartialTensorShape({-1, 2}));
     c.set_output(paths + p, PartialTensorShape({-1}));
     c.set_output(2 * paths + p, TensorShape({2}));
   }
-  c.set_output(3 * paths, PartialTensorShape({std::max(a, b), paths}));
+  c.set_output(3 * paths, PartialTensorShape({batch, paths}));
   return absl::OkStatus();
 }
 

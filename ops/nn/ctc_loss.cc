@@ -13,6 +13,7 @@
 #include "gradflow/core/memory_reservation.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/stop_token.h"
@@ -312,18 +313,8 @@ absl::Status LossShape(ShapeContext& c) {
   GRADFLOW_RETURN_IF_ERROR(c.CheckRank(kIndices, 2));
   GRADFLOW_RETURN_IF_ERROR(c.CheckRank(kValues, 1));
   GRADFLOW_RETURN_IF_ERROR(c.CheckRank(kLengths, 1));
-  const auto merge = [](absl::string_view text, int64_t a, int64_t b) -> absl::StatusOr<int64_t> {
-    if (a >= 0 && b >= 0 && a != b) return errors::InvalidArgument(text, a, " and ", b);
-    return std::max(a, b);
-  };
-  GRADFLOW_RETURN_IF_ERROR(merge("labels_indices and labels_values must have the same number of "
-                                 "rows, but have ",
-                                 c.Dim(kIndices, 0), c.Dim(kValues, 0))
-                               .status());
-  GRADFLOW_ASSIGN_OR_RETURN(
-      const int64_t batch,
-      merge("inputs and sequence_length must have the same number of sequences, but have ",
-            c.Dim(kInputs, 1), c.Dim(kLengths, 0)));
+  GRADFLOW_RETURN_IF_ERROR(MergeDims(c, kIndices, 0, kValues, 0).status());
+  GRADFLOW_ASSIGN_OR_RETURN(const int64_t batch, MergeDims(c, kInputs, 1, kLengths, 0));
   c.set_output(0, PartialTensorShape({batch}));
   c.set_output(1, PartialTensorShape({c.Dim(kInputs, 0), batch, c.Dim(kInputs, 2)}));
   return absl::OkStatus();

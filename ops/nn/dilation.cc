@@ -14,6 +14,7 @@
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/shape_context.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/data_types.h"
@@ -63,12 +64,8 @@ absl::Status ReadAttrs(const Source& source, DilationAttrs* attrs) {
 absl::Status InferOutput(const DilationAttrs& attrs, const PartialTensorShape& input,
                          const PartialTensorShape& filter, PartialTensorShape* output,
                          int64_t* pad) {
-  if (!input.unknown_rank() && input.dims() != 4) {
-    return errors::InvalidArgument("input must have rank 4, but has shape ", input.DebugString());
-  }
-  if (!filter.unknown_rank() && filter.dims() != 3) {
-    return errors::InvalidArgument("filter must have rank 3, but has shape ", filter.DebugString());
-  }
+  GRADFLOW_RETURN_IF_ERROR(CheckRank("input", input, 4));
+  GRADFLOW_RETURN_IF_ERROR(CheckRank("filter", filter, 3));
   *output = input.unknown_rank() ? PartialTensorShape::UnknownOfRank(4) : input;
   if (!input.unknown_rank() && !filter.unknown_rank() && input.dim_size(3) >= 0 &&
       filter.dim_size(2) >= 0 && input.dim_size(3) != filter.dim_size(2)) {

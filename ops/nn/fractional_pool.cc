@@ -16,6 +16,7 @@
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/elementwise.h"
 #include "gradflow/ops/common/input_checks.h"
@@ -133,9 +134,7 @@ absl::StatusOr<PartialTensorShape> OutputShape(const FractionalPoolAttrs& attrs,
                                                const PartialTensorShape& input) {
   constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
   if (input.unknown_rank()) return PartialTensorShape::UnknownOfRank(4);
-  if (input.dims() != 4) {
-    return errors::InvalidArgument("value must have rank 4, but has shape ", input.DebugString());
-  }
+  GRADFLOW_RETURN_IF_ERROR(CheckRank("value", input, 4));
   PartialTensorShape output = input;
   for (int d = 0; d < 4; ++d) {
     const int64_t size = input.dim_size(d);

@@ -6,6 +6,7 @@
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/shape_context.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/indices.h"
@@ -17,21 +18,9 @@ namespace {
 // Checks the shapes. Returns the number of rows; -1 if unknown.
 absl::StatusOr<int64_t> CheckShapes(const PartialTensorShape& predictions,
                                     const PartialTensorShape& targets) {
-  if (!predictions.unknown_rank() && predictions.dims() != 2) {
-    return errors::InvalidArgument("predictions must have rank 2, but has shape ",
-                                   predictions.DebugString());
-  }
-  if (!targets.unknown_rank() && targets.dims() != 1) {
-    return errors::InvalidArgument("targets must have rank 1, but has shape ",
-                                   targets.DebugString());
-  }
-  const int64_t rows = predictions.unknown_rank() ? -1 : predictions.dim_size(0);
-  const int64_t count = targets.unknown_rank() ? -1 : targets.dim_size(0);
-  if (rows >= 0 && count >= 0 && rows != count) {
-    return errors::InvalidArgument("targets has ", count, " elements, expected ", rows,
-                                   " (the rows of predictions ", predictions.DebugString(), ")");
-  }
-  return rows >= 0 ? rows : count;
+  GRADFLOW_RETURN_IF_ERROR(CheckRank("predictions", predictions, 2));
+  GRADFLOW_RETURN_IF_ERROR(CheckRank("targets", targets, 1));
+  return MergeDims("predictions", predictions, 0, "targets", targets, 0);
 }
 
 absl::Status InTopKShape(ShapeContext& c) {

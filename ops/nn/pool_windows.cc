@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_join.h"
 #include "gradflow/core/parallel.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/ops/common/input_checks.h"
 #include "gradflow/ops/nn/conv_geometry.h"
 
@@ -115,10 +116,7 @@ absl::Status PoolAttrs::CheckSupported() const {
 absl::StatusOr<PartialTensorShape> PooledShape(const PoolAttrs& attrs,
                                                const PartialTensorShape& input) {
   if (input.unknown_rank()) return PartialTensorShape::UnknownOfRank(attrs.input_rank());
-  if (input.dims() != attrs.input_rank()) {
-    return errors::InvalidArgument("the input must have rank ", attrs.input_rank(),
-                                   ", but has shape ", input.DebugString());
-  }
+  GRADFLOW_RETURN_IF_ERROR(CheckRank("input", input, attrs.input_rank()));
   DimVector dims(input.dim_sizes().begin(), input.dim_sizes().end());
   for (int d = 1; d < attrs.rank; ++d) {
     if (dims[d] < 0 || (d == attrs.channel_dim() && !attrs.pools_channels())) continue;

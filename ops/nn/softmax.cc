@@ -14,6 +14,7 @@
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/elementary_simd.h"
@@ -144,9 +145,7 @@ absl::Status Compute(KernelContext& ctx) {
     return errors::InvalidArgument("logits has type ", DataTypeString(logits.dtype()),
                                    ", expected ", DataTypeString(ctx.expected_output_dtype(0)));
   }
-  if (logits.dims() < 1) {
-    return errors::InvalidArgument("logits must have rank at least 1, but has shape []");
-  }
+  GRADFLOW_RETURN_IF_ERROR(CheckRankAtLeast("logits", logits.shape(), 1));
   Tensor* output = nullptr;
   GRADFLOW_RETURN_IF_ERROR(ctx.ForwardInputOrAllocateOutput(0, 0, logits.shape(), &output));
   if (logits.NumElements() == 0) return absl::OkStatus();

@@ -15,6 +15,7 @@
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/shape_context.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/data_types.h"
@@ -57,11 +58,6 @@ absl::StatusOr<PartialTensorShape> WithoutLast(const PartialTensorShape& input, 
   return PartialTensorShape::Make(dims);
 }
 
-absl::Status CheckRank(const PartialTensorShape& input) {
-  if (input.unknown_rank() || input.dims() >= 1) return absl::OkStatus();
-  return errors::InvalidArgument("input must have rank at least 1, but has shape []");
-}
-
 // ---- TopK ----
 
 // Checks k and returns the shape of the outputs. k is -1 if unknown. REQUIRES: CheckRank
@@ -78,7 +74,7 @@ absl::StatusOr<PartialTensorShape> TopKShape(const PartialTensorShape& input, bo
 }
 
 absl::Status SetTopKShape(ShapeContext& c, bool is_known, int64_t k) {
-  GRADFLOW_RETURN_IF_ERROR(CheckRank(c.input(0)));
+  GRADFLOW_RETURN_IF_ERROR(c.CheckRankAtLeast(0, 1));
   GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape, TopKShape(c.input(0), is_known, k));
   c.set_output(0, shape);
   c.set_output(1, std::move(shape));
@@ -236,7 +232,7 @@ class TopKKernel final : public OpKernel {
       GRADFLOW_ASSIGN_OR_RETURN(k, ctx.ScalarInt(1, "k"));
     }
     const TensorShape& input = ctx.input(0).shape();
-    GRADFLOW_RETURN_IF_ERROR(CheckRank(input));
+    GRADFLOW_RETURN_IF_ERROR(CheckRankAtLeast("input", input, 1));
     GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape partial, TopKShape(input, true, k));
     const int64_t columns = input.dim_size(input.dims() - 1);
     const DataType index_type = ctx.expected_output_dtype(1);
@@ -290,7 +286,7 @@ absl::StatusOr<PartialTensorShape> NthElementShape(const PartialTensorShape& inp
 }
 
 absl::Status NthElementShapeFn(ShapeContext& c) {
-  GRADFLOW_RETURN_IF_ERROR(CheckRank(c.input(0)));
+  GRADFLOW_RETURN_IF_ERROR(c.CheckRankAtLeast(0, 1));
   GRADFLOW_RETURN_IF_ERROR(c.CheckRank(1, 0));
   std::vector<int64_t> n = {-1};
   GRADFLOW_ASSIGN_OR_RETURN(const bool known, c.IntsFromInput(1, &n));
@@ -457,7 +453,7 @@ class NthElementKernel final : public OpKernel {
     GRADFLOW_RETURN_IF_ERROR(ctx.CheckScalar(1, "n"));
     GRADFLOW_ASSIGN_OR_RETURN(int64_t n, ctx.ScalarInt(1, "n"));
     const TensorShape& input = ctx.input(0).shape();
-    GRADFLOW_RETURN_IF_ERROR(CheckRank(input));
+    GRADFLOW_RETURN_IF_ERROR(CheckRankAtLeast("input", input, 1));
     GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape partial, NthElementShape(input, true, n));
     TensorShape shape;
     partial.AsTensorShape(&shape);

@@ -9,6 +9,7 @@
 #include "gradflow/core/memory_reservation.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/stop_token.h"
@@ -19,11 +20,12 @@ namespace gradflow::decode_csv {
 namespace {
 
 absl::Status CheckDefaultShape(const PartialTensorShape& shape, int i) {
-  if (shape.unknown_rank()) return absl::OkStatus();
-  if (shape.dims() == 0 || (shape.dims() == 1 && shape.dim_size(0) <= 1)) return absl::OkStatus();
-  return errors::InvalidArgument("record_defaults[", i,
-                                 "] must be a scalar or a vector of at most one element, but has ",
-                                 "shape ", shape.DebugString());
+  GRADFLOW_RETURN_IF_ERROR(CheckRankAtMost(absl::StrCat("record_defaults[", i, "]"), shape, 1));
+  if (shape.dims() != 1 || shape.dim_size(0) <= 1) return absl::OkStatus();
+  return errors::InvalidArgument(
+      "Shape of a default must be a length-0 or length-1 vector, or a "
+      "scalar, but record_defaults[",
+      i, "] has shape ", shape.DebugString());
 }
 
 absl::Status CsvShape(ShapeContext& c) {

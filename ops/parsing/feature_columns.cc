@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/stop_token.h"
 #include "gradflow/ops/common/first_error.h"
@@ -343,9 +344,7 @@ absl::Status BatchShape(const ShapeContext& c, bool is_single, bool allows_scala
     if (batch->unknown_rank()) *batch = PartialTensorShape({-1});
     return c.CheckRank(0, 1);
   }
-  if (batch->unknown_rank() || batch->dims() <= 1) return absl::OkStatus();
-  return errors::InvalidArgument("serialized must be a scalar or a vector, but has shape ",
-                                 batch->DebugString());
+  return CheckRankAtMost(c, 0, 1);
 }
 
 absl::StatusOr<int64_t> NumSplits(const PartialTensorShape& batch) {

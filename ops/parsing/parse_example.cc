@@ -6,6 +6,7 @@
 
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/parsing/feature_columns.h"
@@ -53,8 +54,8 @@ struct Attributes {
       for (int d = 1; valid && d < shape.dims(); ++d) valid = shape.dim_size(d) >= 0;
       if (!valid) {
         return errors::InvalidArgument(
-            "dense_shapes must be known except for first dimensions, but has ",
-            shape.DebugString());
+            "dense_shapes[", &shape - dense_shapes.data(),
+            "] has unknown rank or unknown inner dimensions: ", shape.DebugString());
       }
     }
     return absl::OkStatus();
@@ -164,6 +165,9 @@ absl::Status ParseShape(ShapeContext& c) {
   GRADFLOW_RETURN_IF_ERROR(a.Init(c.def()));
   PartialTensorShape batch;
   GRADFLOW_RETURN_IF_ERROR(BatchShape(c, a.is_single, a.is_v2, &batch));
+  if (!a.is_single) {
+    GRADFLOW_RETURN_IF_ERROR(a.is_v2 ? CheckRankAtMost(c, 1, 1) : c.CheckRank(1, 1));
+  }
   const int64_t rank = batch.unknown_rank() ? -1 : batch.dims() + 1;
   for (int k = 0; k < a.sparse(); ++k) {
     c.set_output(k, PartialTensorShape({-1, rank}));

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/stop_token.h"
@@ -571,6 +572,7 @@ absl::Status ParseShape(ShapeContext& c) {
   GRADFLOW_RETURN_IF_ERROR(a.Init(c.def()));
   PartialTensorShape batch;
   GRADFLOW_RETURN_IF_ERROR(BatchShape(c, a.is_single, a.is_v2, &batch));
+  GRADFLOW_RETURN_IF_ERROR(a.is_v2 ? CheckRankAtMost(c, 1, 1) : c.CheckRank(1, 1));
   int at = 0;
   const auto set_all = [&](int count, const PartialTensorShape& shape) {
     for (int k = 0; k < count; ++k) c.set_output(at++, shape);

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/elementwise.h"
@@ -112,10 +113,7 @@ class MulKernel final : public TwoTensors {
 };
 
 absl::Status CheckBias(const PartialTensorShape& input, const PartialTensorShape& bias) {
-  if (!input.unknown_rank() && input.dims() < 2) {
-    return errors::InvalidArgument("input must have rank 2 at least, but has shape ",
-                                   input.DebugString());
-  }
+  GRADFLOW_RETURN_IF_ERROR(CheckRankAtLeast("input", input, 2));
   const int64_t channels = input.unknown_rank() ? -1 : input.dim_size(input.dims() - 1);
   const PartialTensorShape expected = {channels};
   if (bias.IsCompatibleWith(expected)) return absl::OkStatus();

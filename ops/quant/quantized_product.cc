@@ -7,6 +7,7 @@
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/nn/conv_geometry.h"
@@ -73,10 +74,7 @@ absl::StatusOr<PartialTensorShape> MatMulShape(const MatMulAttrs& attrs,
   for (int k = 0; k < 2; ++k) {
     const PartialTensorShape& shape = k == 0 ? a : b;
     if (shape.unknown_rank()) continue;
-    if (shape.dims() != 2) {
-      return errors::InvalidArgument(k == 0 ? "a" : "b", " must have rank 2, but has shape ",
-                                     shape.DebugString());
-    }
+    GRADFLOW_RETURN_IF_ERROR(CheckRank(k == 0 ? "a" : "b", shape, 2));
     const bool inner_is_first = k == 0 ? attrs.transpose_a : !attrs.transpose_b;
     inner[k] = shape.dim_size(inner_is_first ? 0 : 1);
     result.set_dim(k, shape.dim_size(inner_is_first ? 1 : 0));

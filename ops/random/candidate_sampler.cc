@@ -18,6 +18,7 @@
 #include "gradflow/core/mutex.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/stop_token.h"
@@ -554,11 +555,7 @@ absl::Status HitsShape(ShapeContext& c) {
   GRADFLOW_RETURN_IF_ERROR(c.GetAttr("num_true", &num_true));
   GRADFLOW_RETURN_IF_ERROR(c.CheckRank(0, 2));
   GRADFLOW_RETURN_IF_ERROR(c.CheckRank(1, 1));
-  const int64_t columns = c.Dim(0, 1);
-  if (columns >= 0 && columns != num_true) {
-    return errors::InvalidArgument("true_classes must have ", num_true, " columns, but have ",
-                                   columns);
-  }
+  GRADFLOW_RETURN_IF_ERROR(CheckDim(c, 0, 1, num_true));
   for (int i = 0; i < 3; ++i) c.set_output(i, PartialTensorShape({-1}));
   return absl::OkStatus();
 }

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/stop_token.h"
 
@@ -68,21 +69,9 @@ absl::Status CheckSparseShapes(ShapeContext& c, int indices, int values, int sha
   GRADFLOW_RETURN_IF_ERROR(c.CheckRank(shape, 1));
   if (values >= 0) {
     GRADFLOW_RETURN_IF_ERROR(c.CheckRank(values, 1));
-    const int64_t rows = c.Dim(indices, 0);
-    const int64_t size = c.Dim(values, 0);
-    if (rows >= 0 && size >= 0 && rows != size) {
-      return errors::InvalidArgument(c.input_name(values), " must have shape [", rows,
-                                     "], but has shape [", size, "]");
-    }
+    GRADFLOW_RETURN_IF_ERROR(MergeDims(c, indices, 0, values, 0).status());
   }
-  const int64_t columns = c.Dim(indices, 1);
-  const int64_t rank = c.Dim(shape, 0);
-  if (columns >= 0 && rank >= 0 && columns != rank) {
-    return errors::InvalidArgument(c.input_name(indices), " must have a column for each of the ",
-                                   rank, " dimensions of ", c.input_name(shape), ", but has shape ",
-                                   c.input(indices).DebugString());
-  }
-  return absl::OkStatus();
+  return MergeDims(c, indices, 1, shape, 0).status();
 }
 
 absl::Status AllocateSparse(KernelContext& ctx, int indices, int values, int64_t size, int rank,

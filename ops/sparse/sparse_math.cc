@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/stop_token.h"
@@ -498,17 +499,13 @@ absl::Status MatMulShape(ShapeContext& c) {
   bool adjoint_b = false;
   GRADFLOW_RETURN_IF_ERROR(c.GetAttr("adjoint_a", &adjoint_a));
   GRADFLOW_RETURN_IF_ERROR(c.GetAttr("adjoint_b", &adjoint_b));
-  const PartialTensorShape a = c.input_as_shape(2);
-  const bool known = !a.unknown_rank() && a.dims() == 2;
-  if (!a.unknown_rank() && a.dims() != 2) {
-    return errors::InvalidArgument("a_shape must have 2 elements, but has ", a.dims());
-  }
-  const int64_t inner = known ? a.dim_size(adjoint_a ? 0 : 1) : -1;
-  const int64_t rows = c.Dim(3, adjoint_b ? 1 : 0);
-  if (inner >= 0 && rows >= 0 && inner != rows) {
-    return errors::InvalidArgument("a matrix with ", inner, " columns cannot be multiplied by a ",
-                                   "matrix with ", rows, " rows");
-  }
+  GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape a,
+                            c.ShapeFromInput(2, /*allow_unknown=*/true));
+  const bool known = !a.unknown_rank();
+  GRADFLOW_RETURN_IF_ERROR(CheckRank("the sparse matrix", a, 2));
+  GRADFLOW_RETURN_IF_ERROR(
+      MergeDims("the sparse matrix", a, adjoint_a ? 0 : 1, "b", c.input(3), adjoint_b ? 1 : 0)
+          .status());
   c.set_output(0, PartialTensorShape(
                       {known ? a.dim_size(adjoint_a ? 1 : 0) : -1, c.Dim(3, adjoint_b ? 0 : 1)}));
   return absl::OkStatus();

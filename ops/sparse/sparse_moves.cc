@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/stop_token.h"
@@ -233,9 +234,16 @@ absl::Status ConcatShape(ShapeContext& c) {
   const int n = c.num_inputs() / 3;
   int64_t size = 0;
   int64_t rank = -1;
+  // An input whose rank is known.
+  int ranked = 0;
   for (int k = 0; k < n; ++k) {
     GRADFLOW_RETURN_IF_ERROR(CheckSparseShapes(c, k, n + k, 2 * n + k));
-    rank = std::max({rank, c.Dim(k, 1), c.Dim(2 * n + k, 0)});
+    for (const auto& [input, d] : {std::pair(k, 1), std::pair(2 * n + k, 0)}) {
+      if (c.Dim(input, d) < 0) continue;
+      if (rank >= 0) GRADFLOW_RETURN_IF_ERROR(MergeDims(c, ranked, -1, input, d).status());
+      rank = c.Dim(input, d);
+      ranked = input;
+    }
     const int64_t rows = std::max(c.Dim(k, 0), c.Dim(n + k, 0));
     size = rows < 0 || size < 0 ? -1 : size + rows;
   }
@@ -386,10 +394,7 @@ absl::Status Split(KernelContext& ctx) {
 // ---- SparseToDense ----
 
 absl::Status ToDenseShape(ShapeContext& c) {
-  if (!c.input(0).unknown_rank() && c.input(0).dims() > 2) {
-    return errors::InvalidArgument("sparse_indices must have rank at most 2, but has shape ",
-                                   c.input(0).DebugString());
-  }
+  GRADFLOW_RETURN_IF_ERROR(CheckRankAtMost("sparse_indices", c.input(0), 2));
   GRADFLOW_RETURN_IF_ERROR(c.CheckRank(3, 0));
   GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape, c.ShapeFromInput(1));
   c.set_output(0, std::move(shape));
@@ -410,10 +415,7 @@ class ToDenseKernel final : public OpKernel {
     const absl::StatusOr<TensorShape> made = TensorShape::Make(dims);
     if (!made.ok()) return errors::Prefix("output_shape: ", made.status());
     const TensorShape& shape = *made;
-    if (indices.dims() > 2) {
-      return errors::InvalidArgument("sparse_indices must have rank at most 2, but has shape ",
-                                     indices.shape().DebugString());
-    }
+    GRADFLOW_RETURN_IF_ERROR(CheckRankAtMost("sparse_indices", indices.shape(), 2));
     const int64_t size = indices.dims() > 0 ? indices.dim_size(0) : 1;
     const int64_t rank = indices.dims() > 1 ? indices.dim_size(1) : 1;
     if (rank != shape.dims()) {

@@ -15,6 +15,7 @@
 #include "gradflow/core/memory_reservation.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/stop_token.h"
@@ -178,17 +179,17 @@ absl::Status SetOperationShape(ShapeContext& c) {
   GRADFLOW_ASSIGN_OR_RETURN(const int64_t rank1, RankOf(c, 0, IsSparse1));
   GRADFLOW_ASSIGN_OR_RETURN(const int64_t rank2, RankOf(c, kSecond, IsSparse2));
   if (rank1 >= 0 && rank2 >= 0 && rank1 != rank2) {
-    return errors::InvalidArgument("both sets must have the same rank, but have ", rank1, " and ",
-                                   rank2);
+    return errors::InvalidArgument("Shape must be rank ", rank1, " but is rank ", rank2,
+                                   ": set1 and set2 must have the same rank");
   }
   const int64_t rank = std::max(rank1, rank2);
   if (!IsSparse1 && !IsSparse2 && rank1 >= 0 && rank2 >= 0) {
-    for (int d = 0; d + 1 < rank; ++d) {
-      if (c.Dim(0, d) < 0 || c.Dim(1, d) < 0 || c.Dim(0, d) == c.Dim(1, d)) continue;
-      return errors::InvalidArgument("set1 and set2 must have the same shape except for the last ",
-                                     "dimension, but have shapes ", c.input(0).DebugString(),
-                                     " and ", c.input(1).DebugString());
-    }
+    // The last dimensions may differ.
+    PartialTensorShape groups1 = c.input(0);
+    PartialTensorShape groups2 = c.input(1);
+    groups1.set_dim(static_cast<int>(rank - 1), -1);
+    groups2.set_dim(static_cast<int>(rank - 1), -1);
+    GRADFLOW_RETURN_IF_ERROR(MergeShapes("set1", groups1, "set2", groups2).status());
   }
   c.set_output(0, PartialTensorShape({-1, rank}));
   c.set_output(1, PartialTensorShape({-1}));

@@ -7,6 +7,7 @@
 #include "gradflow/core/registry.h"
 #include "gradflow/core/resource_handle.h"
 #include "gradflow/core/resource_manager.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/variable.h"
@@ -16,19 +17,20 @@
 namespace gradflow::assign {
 namespace {
 
-// Returns INVALID_ARGUMENT unless the value, input 1, may have the shape of the variable.
-absl::Status CheckShapes(ShapeContext& c) {
-  const PartialTensorShape shape = c.variable_shape(0);
-  if (shape.IsCompatibleWith(c.input(1))) return absl::OkStatus();
-  return errors::InvalidArgument("the variable has shape ", shape.DebugString(),
-                                 ", but value has shape ", c.input(1).DebugString());
+// Returns the shape that the variable and the value, input 1, must have. Returns INVALID_ARGUMENT
+// if their shapes differ.
+absl::StatusOr<PartialTensorShape> MergedShape(ShapeContext& c) {
+  return MergeShapes("the variable", c.variable_shape(0), c.input_name(1), c.input(1));
 }
 
 absl::Status AssignShape(ShapeContext& c) {
   bool validates = true;
   GRADFLOW_RETURN_IF_ERROR(c.GetAttr("validate_shape", &validates));
-  if (validates) GRADFLOW_RETURN_IF_ERROR(CheckShapes(c));
-  c.set_output(0, c.input(1).unknown_rank() && validates ? c.input(0) : c.input(1));
+  PartialTensorShape shape = c.input(1);
+  if (validates) {
+    GRADFLOW_ASSIGN_OR_RETURN(shape, MergedShape(c));
+  }
+  c.set_output(0, std::move(shape));
   return absl::OkStatus();
 }
 
@@ -39,12 +41,12 @@ absl::Status AssignVariableShape(ShapeContext& c) {
     return errors::InvalidArgument("the variable has type ", DataTypeString(found),
                                    ", but value has type ", DataTypeString(c.input_type(1)));
   }
-  return CheckShapes(c);
+  return MergedShape(c).status();
 }
 
 absl::Status UpdateShape(ShapeContext& c) {
-  GRADFLOW_RETURN_IF_ERROR(CheckShapes(c));
-  c.set_output(0, c.input(0));
+  GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape, MergedShape(c));
+  c.set_output(0, std::move(shape));
   return absl::OkStatus();
 }
 

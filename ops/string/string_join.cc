@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/stop_token.h"
@@ -39,11 +40,10 @@ absl::Status StringJoinShape(ShapeContext& c) {
     } else if (c.input(i).dims() > 0) {
       if (shape.dims() == 0) {
         shape = c.input(i);
-      } else if (!shape.IsCompatibleWith(c.input(i))) {
-        return errors::InvalidArgument("inputs must be scalars or have one shape, but have shapes ",
-                                       shape.DebugString(), " and ", c.input(i).DebugString());
-      } else {
+      } else if (shape.IsCompatibleWith(c.input(i))) {
         GRADFLOW_ASSIGN_OR_RETURN(shape, shape.MergeWith(c.input(i)));
+      } else {
+        return MergeShapes("an input before", shape, c.input_name(i), c.input(i)).status();
       }
     }
   }

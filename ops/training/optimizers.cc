@@ -14,6 +14,7 @@
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/variable.h"
@@ -170,30 +171,23 @@ Range RangeOf(absl::string_view optimizer, absl::string_view scalar) {
   return Range::kNonnegative;
 }
 
-// Returns INVALID_ARGUMENT unless `grad` may have the shape of the variable (dense), or the shape
+// Returns the shape of the variable, with the dimensions that the gradient tells. Returns
+// INVALID_ARGUMENT unless `grad` may have the shape of the variable (dense), or the shape
 // [number of indices] + variable[1:] (sparse).
-absl::Status CheckGradient(const PartialTensorShape& var, absl::string_view grad_name,
-                           const PartialTensorShape& grad, const PartialTensorShape* indices) {
-  if (indices == nullptr) {
-    if (grad.IsCompatibleWith(var)) return absl::OkStatus();
-    return errors::InvalidArgument("var and ", grad_name, " must have the same shape, but have ",
-                                   var.DebugString(), " and ", grad.DebugString());
-  }
-  if (!indices->unknown_rank() && indices->dims() != 1) {
-    return errors::InvalidArgument("indices must be a vector, but has shape ",
-                                   indices->DebugString());
-  }
-  if (!var.unknown_rank() && var.dims() == 0) {
-    return errors::InvalidArgument("var must have rank at least 1, but has shape []");
-  }
-  if (var.unknown_rank()) return absl::OkStatus();
-  DimVector dims = {indices->unknown_rank() ? -1 : indices->dim_size(0)};
-  for (int d = 1; d < var.dims(); ++d) dims.push_back(var.dim_size(d));
-  GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape expected, PartialTensorShape::Make(dims));
-  if (grad.IsCompatibleWith(expected)) return absl::OkStatus();
-  return errors::InvalidArgument(grad_name, " must have shape ", expected.DebugString(),
-                                 ", by var of shape ", var.DebugString(), " and indices of shape ",
-                                 indices->DebugString(), ", but has shape ", grad.DebugString());
+absl::StatusOr<PartialTensorShape> MergeGradient(const PartialTensorShape& var,
+                                                 absl::string_view grad_name,
+                                                 const PartialTensorShape& grad,
+                                                 const PartialTensorShape* indices) {
+  if (indices == nullptr) return MergeShapes("var", var, grad_name, grad);
+  GRADFLOW_RETURN_IF_ERROR(CheckRank("indices", *indices, 1));
+  GRADFLOW_RETURN_IF_ERROR(CheckRankAtLeast("var", var, 1));
+  GRADFLOW_RETURN_IF_ERROR(CheckRankAtLeast(grad_name, grad, 1));
+  GRADFLOW_RETURN_IF_ERROR(MergeDims("indices", *indices, 0, grad_name, grad, 0).status());
+  // The gradient has a row for each index, and any number of rows fits the variable.
+  if (grad.unknown_rank()) return var;
+  PartialTensorShape rows = grad;
+  rows.set_dim(0, -1);
+  return MergeShapes("var", var, grad_name, rows);
 }
 
 // The role of an input of an optimizer.
@@ -278,8 +272,9 @@ class OptimizerKernel final : public OpKernel {
     }
     PartialTensorShape indices_shape;
     if (inputs_.indices >= 0) indices_shape = ctx.input(inputs_.indices).shape();
-    GRADFLOW_RETURN_IF_ERROR(CheckGradient(shape, inputs_.names[inputs_.grad], grad.shape(),
-                                           inputs_.indices >= 0 ? &indices_shape : nullptr));
+    GRADFLOW_RETURN_IF_ERROR(MergeGradient(shape, inputs_.names[inputs_.grad], grad.shape(),
+                                           inputs_.indices >= 0 ? &indices_shape : nullptr)
+                                 .status());
     if (inputs_.indices >= 0) {
       GRADFLOW_RETURN_IF_ERROR(
           CheckIndices(ctx.run(), ctx.input(inputs_.indices), shape.dim_size(0)));
@@ -450,19 +445,15 @@ absl::Status OptimizerShape(ShapeContext& c) {
         GRADFLOW_RETURN_IF_ERROR(c.CheckRank(i, 0));
         break;
       case Role::kVariable: {
-        const PartialTensorShape shape = c.variable_shape(i);
-        if (!var.IsCompatibleWith(shape)) {
-          return errors::InvalidArgument("var and ", inputs.names[i],
-                                         " must have the same shape, but have ", var.DebugString(),
-                                         " and ", shape.DebugString());
-        }
-        if (var.unknown_rank()) var = shape;
+        GRADFLOW_ASSIGN_OR_RETURN(var,
+                                  MergeShapes("var", var, inputs.names[i], c.variable_shape(i)));
       }
     }
   }
-  GRADFLOW_RETURN_IF_ERROR(CheckGradient(var, inputs.names[inputs.grad], c.input(inputs.grad),
-                                         inputs.indices < 0 ? nullptr : &c.input(inputs.indices)));
-  if (c.num_outputs() > 0) c.set_output(0, c.input(0));
+  GRADFLOW_ASSIGN_OR_RETURN(var,
+                            MergeGradient(var, inputs.names[inputs.grad], c.input(inputs.grad),
+                                          inputs.indices < 0 ? nullptr : &c.input(inputs.indices)));
+  if (c.num_outputs() > 0) c.set_output(0, std::move(var));
   return absl::OkStatus();
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
@@ -51,6 +52,16 @@ REGISTER_OP("CompatNoOutput")
     .Attr("padding: string")
     .SetShapeFn(shape_inference::Conv2DShape);
 
+// Returns the shape of its input by the shape function of gradflow's Neg.
+REGISTER_OP("CompatUnchanged")
+    .Input("x: float")
+    .Output("y: float")
+    .SetShapeFn([](shape_inference::InferenceContext* c) {
+      const OpRegistrationData* neg = nullptr;
+      TF_RETURN_IF_ERROR(OpRegistry::Global()->LookUp("Neg", &neg));
+      return neg->shape_inference_fn(c);
+    });
+
 // Sets the node of `op`, with float inputs.
 void SetNode(const std::vector<int>& strides, int num_inputs, ShapeInferenceTestOp* op) {
   NodeDefBuilder builder("node", op->name);
@@ -97,15 +108,15 @@ TEST(PlainShapeFns, KeepTheIdentityOfDimensions) {
 }
 
 TEST(PlainShapeFns, KeepIdentityForAFewDimensions) {
-  ShapeInferenceTestOp neg("Neg");
-  AddNodeAttr("T", DT_FLOAT, &neg.node_def);
+  ShapeInferenceTestOp unchanged("CompatUnchanged");
+  AddNodeAttr("T", DT_FLOAT, &unchanged.node_def);
   for (const int rank : {32, 33}) {
     std::vector<std::string> in, out;
     for (int i = 0; i < rank; ++i) {
       in.push_back("1");
       out.push_back(rank == 32 ? absl::StrCat("d0_", i) : "1");
     }
-    INFER_OK(neg, absl::StrCat("[", absl::StrJoin(in, ","), "]"),
+    INFER_OK(unchanged, absl::StrCat("[", absl::StrJoin(in, ","), "]"),
              absl::StrCat("[", absl::StrJoin(out, ","), "]"));
   }
   ShapeInferenceTestOp reshape("Reshape");
@@ -113,6 +124,40 @@ TEST(PlainShapeFns, KeepIdentityForAFewDimensions) {
   AddNodeAttr("Tshape", DT_INT32, &reshape.node_def);
   INFER_OK(reshape, "[2,3];?", "?");
   INFER_OK(reshape, "[2,3];[1]", "[6]");
+}
+
+// The outputs of gradflow's own ops have no identity.
+TEST(PlainShapeFns, AreComparedByValue) {
+  ShapeInferenceTestOp neg("Neg");
+  AddNodeAttr("T", DT_FLOAT, &neg.node_def);
+  for (const char* const right : {"in0", "[3,?,3]", "[d0_0,d0_1,d0_2]", "[d0_2,?,d0_1|d0_0]"}) {
+    INFER_OK(neg, "[3,?,3]", right);
+  }
+  INFER_OK(neg, "?", "in0");
+  INFER_OK(neg, "?", "?");
+  const struct {
+    const char* expected;
+    const char* error;
+  } cases[] = {
+      {"?", "was expected to be ?"},
+      {"[3,?]", "was expected to be [3,?]"},
+      {"[3,3,3]", "Output shape was [3,?,3]"},
+      {"[?,?,3]", "was expected to be [?,?,3]"},
+      {"[d0_1,?,3]", "was expected to be [d0_1,?,3]"},
+      {"in1", "'in1' is not an input"},
+      {"[d0_3,?,3]", "'d0_3' is not a dimension"},
+      {"[d1_0,?,3]", "'d1_0' is not a dimension"},
+      {"[x,?,3]", "'x' is not a dimension"},
+      {"[3,?,3", "is not an input"},
+  };
+  for (const auto& c : cases) {
+    const absl::Status status =
+        shape_inference::ShapeInferenceTestutil::InferShapes(neg, "[3,?,3]", c.expected);
+    EXPECT_FALSE(status.ok()) << c.expected;
+    EXPECT_TRUE(absl::StrContains(status.message(), c.error)) << status;
+  }
+  const absl::Status status = shape_inference::ShapeInferenceTestutil::InferShapes(neg, "?", "[?]");
+  EXPECT_TRUE(absl::StrContains(status.message(), "Output shape was ?")) << status;
 }
 
 TEST(PlainShapeFns, NeedTheArgumentsOfTheirOps) {

@@ -196,7 +196,7 @@ def main():
     parser.add_argument("--only", default="", help="only files whose path contains this text")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--errors", type=int, default=3, help="the number of errors to print for each file")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     unknown = [g for g in options.groups if g not in groups]
     if unknown:
         sys.exit("no group %s; the groups are %s" % (", ".join(unknown), ", ".join(groups)))

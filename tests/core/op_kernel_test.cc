@@ -86,13 +86,14 @@ TEST_F(KernelContextTest, ErrorsOfChecksStateExpectedAndFound) {
   EXPECT_THAT(ctx.CheckScalar(2, "min"), IsOk());
   EXPECT_THAT(ctx.CheckVector(0, "min"), is("min must be a vector, but has shape [2,3]"));
   EXPECT_THAT(ctx.CheckVector(1, "min"), IsOk());
-  EXPECT_THAT(ctx.CheckRank(1, "x", 4), is("x must have rank 4, but has shape [3]"));
+  EXPECT_THAT(ctx.CheckRank(1, "x", 4), is("Shape must be rank 4 but is rank 1: x has shape [3]"));
   EXPECT_THAT(ctx.CheckRank(1, "x", 1), IsOk());
   EXPECT_THAT(ctx.CheckShape(1, "scale", {64}),
               is("scale must have shape [64], but has shape [3]"));
   EXPECT_THAT(ctx.CheckShape(1, "scale", {3}), IsOk());
-  EXPECT_THAT(ctx.CheckSameShape(0, "a", 1, "b"),
-              is("a and b must have the same shape, but have [2,3] and [3]"));
+  EXPECT_THAT(
+      ctx.CheckSameShape(0, "a", 1, "b"),
+      is("Shapes must be equal rank, but are 2 and 1: a has shape [2,3], and b has shape [3]"));
   EXPECT_THAT(ctx.CheckSameShape(0, "a", 0, "a"), IsOk());
 }
 

@@ -133,7 +133,7 @@ TEST(ExtractPatches, TakesEmptyTensorsAndRejectsBadArguments) {
       {"huge", ImagePatches(images, {{1, INT64_MAX, 1, 1}, {1, 1, 1, 1}, {1, 1, 1, 1}}, "SAME"),
        "ksizes[1] must be positive and less than 2^31"},
       {"rank", ImagePatches(Iota<float>({5, 5, 1}), good, "SAME"),
-       "the input must have rank 4, but has shape [5,5,1]"},
+       "Shape must be rank 4 but is rank 3: input has shape [5,5,1]"},
       {"patch",
        VolumePatches(Iota<float>({1, 1, 1, 1, 2}),
                      {{1, 1 << 30, 1 << 30, 1 << 30, 1}, {1, 1, 1, 1, 1}, {}}, "SAME"),

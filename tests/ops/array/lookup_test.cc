@@ -62,7 +62,7 @@ TEST(OneHot, RejectsBadArguments) {
       {"depth", OneHot(indices, -1, one, one, -1), "depth must not be negative, but is -1"},
       {"axis", OneHot(indices, 2, one, one, 2), "axis must be in [-1, 1], but is 2"},
       {"negative axis", OneHot(indices, 2, one, one, -2), "axis must be"},
-      {"on", OneHot(indices, 2, AsTensor<float>({1}), one, -1), "on_value must"},
+      {"on", OneHot(indices, 2, AsTensor<float>({1}), one, -1), "on_value"},
   });
   EXPECT_THAT(OpTester("OneHot")
                   .UnknownInput(DT_INT32, {-1, 3})
@@ -299,7 +299,7 @@ TEST(Bounds, FindInEmptyRows) {
 TEST(Bounds, RejectBadShapes) {
   ExpectErrors({
       {"rank", Bound("LowerBound", Iota<float>({3}), Iota<float>({1, 3})),
-       "sorted_inputs must have rank 2, but has shape [3]"},
+       "Shape must be rank 2 but is rank 1: sorted_inputs has shape [3]"},
       {"rows", Bound("UpperBound", Iota<float>({1, 3}), Iota<float>({2, 3})),
        "sorted_inputs and values must have the same number of rows, but have shapes [1,3] and "
        "[2,3]"},

@@ -61,7 +61,7 @@ TEST(Reshape, RejectsShapesThatDoNotFit) {
               StatusIs(kInvalidArgument, HasSubstr("0 elements cannot be reshaped to [?,0,2]")));
   OpTester matrix = OpTester("Reshape").Input(Iota<float>({1})).Input(Iota<int32_t>({1, 1}));
   EXPECT_THAT(matrix.Run(), StatusIs(kInvalidArgument, HasSubstr("shape must be a vector")));
-  EXPECT_THAT(matrix.InferShape(), StatusIs(kInvalidArgument, HasSubstr("shape must have rank 1")));
+  EXPECT_THAT(matrix.InferShape(), StatusIs(kInvalidArgument, HasSubstr("Shape must be rank 1")));
 }
 
 TEST(Reshape, InfersKnownDimensions) {

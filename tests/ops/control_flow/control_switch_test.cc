@@ -38,9 +38,9 @@ TEST(Switch, PassesDataToOneOutput) {
 
 TEST(Switch, NeedsAScalar) {
   ExpectErrors(
-      {{"vector", OpTester("Switch").Input<float>({1}).Input<bool>({true}), "pred must"},
+      {{"vector", OpTester("Switch").Input<float>({1}).Input<bool>({true}), "pred"},
        {"_SwitchN", OpTester("_SwitchN").Input<float>({1}).Input<int32_t>({1}).Attr("num_outs", 2),
-        "output_index must"}});
+        "output_index"}});
 }
 
 TEST(SwitchN, PassesDataToTheLastOutputForOtherIndexes) {

@@ -104,9 +104,10 @@ TEST(DynamicStitch, RejectsInvalidInputs) {
         {"sign", stitch(two, AsTensor<int32_t>({-1}), Tensor(DT_FLOAT, {2}), Tensor(DT_FLOAT, {1})),
          "indices[1][0] is -1, expected at least 0"},
         {"prefix", stitch(two, one, Tensor(DT_FLOAT, {2}), Tensor(DT_FLOAT, {2})),
-         "data[1].shape = [2] does not start with indices[1].shape = [1]"},
+         "Dimensions must be equal, but are 2 and 1: data[1] has shape [2], and indices[1] has "
+         "shape [1]"},
         {"rows", stitch(two, one, Tensor(DT_FLOAT, {2, 1}), Tensor(DT_FLOAT, {1})),
-         "Need data[0].shape[1:] = data[1].shape[1:], got data[0].shape = [2,1]"},
+         "Shapes must be equal rank, but are 1 and 0: a row of data[0] has shape [1]"},
     });
   }
   ExpectErrors({
@@ -115,7 +116,8 @@ TEST(DynamicStitch, RejectsInvalidInputs) {
       {"negative", Partition(Tensor(DT_FLOAT, {2}), AsTensor<int32_t>({-1, 1}), 2),
        "partitions[0] = -1 is not in [0, 2)"},
       {"prefix", Partition(Tensor(DT_FLOAT, {3}), AsTensor<int32_t>({0, 1}), 2),
-       "data.shape = [3] does not start with partitions.shape = [2]"},
+       "Dimensions must be equal, but are 3 and 2: data has shape [3], and partitions has shape "
+       "[2]"},
   });
   EXPECT_THAT(
       OpTester("DynamicStitch")

@@ -156,15 +156,16 @@ TEST(FunctionalOps, CheckTheirScalars) {
   const auto x = ops::Const(root, {1, 2});
   const std::vector<NameAttrList> branches = {Function("f")};
   ops::Case(root.WithOpName("n"), x, std::initializer_list<Input>{}, DataTypeVector(), branches);
-  EXPECT_THAT(root.status(),
-              StatusIs(kInvalidArgument,
-                       "node 'n' (Case): branch_index must have rank 0, but has shape [2]"));
+  EXPECT_THAT(
+      root.status(),
+      StatusIs(kInvalidArgument,
+               "node 'n' (Case): Shape must be rank 0 but is rank 1: branch_index has shape [2]"));
   const Scope other = Scope::NewRootScope();
   ops::For(other.WithOpName("n"), 0, ops::Const(other, {1, 2}), 1, std::initializer_list<Input>{},
            Function("f"));
-  EXPECT_THAT(
-      other.status(),
-      StatusIs(kInvalidArgument, "node 'n' (For): limit must have rank 0, but has shape [2]"));
+  EXPECT_THAT(other.status(),
+              StatusIs(kInvalidArgument,
+                       "node 'n' (For): Shape must be rank 0 but is rank 1: limit has shape [2]"));
 }
 
 TEST(SymbolicGradient, IsNotSupported) {

@@ -229,9 +229,9 @@ TEST(BatchMatMul, RejectsInvalidInputs) {
       {"inner", product("BatchMatMulV2", {2, 2, 3}, {2, 2, 2}),
        "inner dimensions must match: x has shape [2,2,3], y has shape [2,2,2]"},
       {"rank of x", product("BatchMatMulV2", {3}, {3, 2}),
-       "x must have rank 2 at least, but has shape [3]"},
+       "Shape must be at least rank 2 but is rank 1: x has shape [3]"},
       {"rank of y", product("BatchMatMulV3", {2, 3}, {}).Attr("Tout", DT_FLOAT),
-       "y must have rank 2 at least, but has shape []"},
+       "Shape must be at least rank 2 but is rank 0: y has shape []"},
       {"size", product("BatchMatMulV2", {int64_t{1} << 40, 0}, {0, int64_t{1} << 40}),
        "has more elements than fit in an int64"},
   });

@@ -93,7 +93,7 @@ TEST(Cholesky, RejectsInvalidInputs) {
   };
   ExpectErrors({
       {"rank", OpTester("Cholesky").Input(Tensor(DT_FLOAT, {2})),
-       "input must have rank 2 at least, but has shape [2]"},
+       "Shape must be at least rank 2 but is rank 1: input has shape [2]"},
       {"square", OpTester("Cholesky").Input(Tensor(DT_FLOAT, {2, 3})),
        "input must be square matrices, but has shape [2,3]"},
       {"square l", grad({2, 3}, {2, 3}), "l must be square matrices, but has shape [2,3]"},

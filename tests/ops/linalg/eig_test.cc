@@ -104,7 +104,8 @@ TEST(Eig, RejectsInvalidInputs) {
       return tester;
     };
     ExpectErrors({
-        {"rank", eig(Tensor(DT_FLOAT, {2})), "input must have rank 2 at least, but has shape [2]"},
+        {"rank", eig(Tensor(DT_FLOAT, {2})),
+         "Shape must be at least rank 2 but is rank 1: input has shape [2]"},
         {"square", eig(Tensor(DT_FLOAT, {2, 3})),
          "input must be square matrices, but has shape [2,3]"},
     });

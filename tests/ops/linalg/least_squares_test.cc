@@ -82,15 +82,15 @@ TEST(MatrixSolveLs, RejectsInvalidInputs) {
     return SolveLs(Tensor(DT_FLOAT, a), Tensor(DT_FLOAT, b), 0, true);
   };
   ExpectErrors({
-      {"rows", solve({2, 3}, {3, 1}), "matrix and rhs are incompatible: they have shapes [2,3]"},
-      {"batches", solve({2, 2, 2}, {1, 2, 1}), "matrix and rhs are incompatible"},
-      {"rank", solve({2}, {2, 1}), "matrix must have rank 2 at least"},
+      {"rows", solve({2, 3}, {3, 1}), "Dimensions must be equal, but are 2 and 3: matrix"},
+      {"batches", solve({2, 2, 2}, {1, 2, 1}), "the batch"},
+      {"rank", solve({2}, {2, 1}), "Shape must be at least rank 2"},
       {"regularizer",
        OpTester("MatrixSolveLs")
            .Input(Tensor(DT_FLOAT, {2, 2}))
            .Input(Tensor(DT_FLOAT, {2, 1}))
            .Input(AsTensor<double>({1})),
-       "l2_regularizer must"},
+       "l2_regularizer"},
   });
   const Tensor one = AsTensor<float>({1}, {1, 1});
   EXPECT_THAT(SolveLs(one, one, -1, true).Run(),

@@ -195,7 +195,7 @@ TEST(Lu, RejectsInvalidInputs) {
   for (const char* op : {"Lu", "MatrixInverse", "MatrixDeterminant", "LogMatrixDeterminant"}) {
     ExpectErrors({
         {"rank", OpTester(op).Input(Tensor(DT_FLOAT, {2})),
-         "input must have rank 2 at least, but has shape [2]"},
+         "Shape must be at least rank 2 but is rank 1: input has shape [2]"},
         {"square", OpTester(op).Input(Tensor(DT_FLOAT, {0, 3})),
          "input must be square matrices, but has shape [0,3]"},
     });
@@ -207,10 +207,10 @@ TEST(Lu, RejectsInvalidInputs) {
   };
   ExpectErrors({
       {"square", solve({2, 3}, {2, 1}), "matrix must be square matrices, but has shape [2,3]"},
-      {"rows", solve({2, 2}, {3, 1}),
-       "matrix and rhs are incompatible: they have shapes [2,2] and [3,1]"},
-      {"batches", solve({2, 2, 2}, {2, 1}), "matrix and rhs are incompatible"},
-      {"vector", solve({2, 2}, {2}), "rhs must have rank 2 at least, but has shape [2]"},
+      {"rows", solve({2, 2}, {3, 1}), "Dimensions must be equal, but are 2 and 3: matrix"},
+      {"batches", solve({2, 2, 2}, {2, 1}), "the batch"},
+      {"vector", solve({2, 2}, {2}),
+       "Shape must be at least rank 2 but is rank 1: rhs has shape [2]"},
   });
 }
 

@@ -318,10 +318,10 @@ TEST(MatMul, RejectsNonMatrices) {
   const Tensor matrix = RandomTensor(DT_FLOAT, {2, 2});
   EXPECT_THAT(OpTester("MatMul").Input(RandomTensor(DT_FLOAT, {2})).Input(matrix).Run(),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("a must have rank 2, but has shape [2]")));
+                       HasSubstr("Shape must be rank 2 but is rank 1: a has shape [2]")));
   EXPECT_THAT(OpTester("MatMul").Input(matrix).Input(RandomTensor(DT_FLOAT, {1, 2, 2})).Run(),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("b must have rank 2, but has shape [1,2,2]")));
+                       HasSubstr("Shape must be rank 2 but is rank 3: b has shape [1,2,2]")));
 }
 
 TEST(MatMul, RefusesInputsOfAnotherType) {

@@ -121,7 +121,7 @@ TEST(Qr, TakesManyMatricesWithoutColumns) {
 TEST(Qr, RejectsInvalidInputs) {
   for (const char* op : {"Qr", "Svd"}) {
     ExpectErrors({{"rank", OpTester(op).Input(Tensor(DT_FLOAT, {2})),
-                   "input must have rank 2 at least, but has shape [2]"}});
+                   "Shape must be at least rank 2 but is rank 1: input has shape [2]"}});
     EXPECT_THAT(OpTester(op).Attr("T", DT_DOUBLE).RunOn({Tensor(DT_FLOAT, {1, 1})}),
                 StatusIs(kInvalidArgument, ::testing::HasSubstr("input 0 must be of type double")));
   }

@@ -132,14 +132,13 @@ TEST(MatrixTriangularSolve, RejectsInvalidInputs) {
       {"square", solve("MatrixTriangularSolve", {2, 3}, {2, 1}),
        "matrix must be square matrices, but has shape [2,3]"},
       {"rows", solve("MatrixTriangularSolve", {2, 2}, {3, 1}),
-       "matrix and rhs are incompatible: they have shapes [2,2] and [3,1]"},
-      {"batches", solve("MatrixTriangularSolve", {2, 2, 2}, {3, 2, 1}),
-       "matrix and rhs are incompatible"},
+       "Dimensions must be equal, but are 2 and 3: matrix"},
+      {"batches", solve("MatrixTriangularSolve", {2, 2, 2}, {3, 2, 1}), "the batch"},
       {"columns", solve("BandedTriangularSolve", {2, 3}, {2, 1}),
-       "matrix and rhs are incompatible: they have shapes [2,3] and [2,1]"},
+       "Dimensions must be equal, but are 3 and 2: matrix"},
       {"no bands", solve("BandedTriangularSolve", {0, 3}, {3, 1}),
        "matrix must have one band at least, but has shape [0,3]"},
-      {"vector", solve("BandedTriangularSolve", {1, 2}, {2}), "rhs must have rank 2 at least"},
+      {"vector", solve("BandedTriangularSolve", {1, 2}, {2}), "Shape must be at least rank 2"},
   });
 }
 

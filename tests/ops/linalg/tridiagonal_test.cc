@@ -147,14 +147,15 @@ TEST(TridiagonalSolve, RejectsInvalidInputs) {
         .Input(Tensor(DT_FLOAT, rhs));
   };
   ExpectErrors({
-      {"rows", solve({2, 3}, {3, 1}), "diagonals must have 3 rows, but has shape [2,3]"},
-      {"size", solve({3, 4}, {3, 1}),
-       "diagonals and rhs are incompatible: they have shapes [3,4] and [3,1]"},
-      {"batches", solve({2, 3, 4}, {1, 4, 1}), "diagonals and rhs are incompatible"},
-      {"rank", solve({3, 4}, {4}), "rhs must have rank 2 at least"},
-      {"diagonal", multiply({3}, {3, 1}), "subdiag must have rank 2 at least"},
-      {"diagonals", multiply({2, 3}, {3, 1}), "subdiag must have 1 row, but has shape [2,3]"},
-      {"length", multiply({1, 4}, {3, 1}), "subdiag and rhs are incompatible"},
+      {"rows", solve({2, 3}, {3, 1}), "Dimension must be 3 but is 2: dimension 0 of diagonals"},
+      {"size", solve({3, 4}, {3, 1}), "Dimensions must be equal, but are 4 and 3: diagonals"},
+      {"batches", solve({2, 3, 4}, {1, 4, 1}),
+       "Dimension 0 in both shapes must be equal, but are 2 and 1: the batch of diagonals"},
+      {"rank", solve({3, 4}, {4}), "Shape must be at least rank 2"},
+      {"diagonal", multiply({3}, {3, 1}), "Shape must be at least rank 2"},
+      {"diagonals", multiply({2, 3}, {3, 1}),
+       "Dimension must be 1 but is 2: dimension 0 of subdiag"},
+      {"length", multiply({1, 4}, {3, 1}), "Dimensions must be equal, but are 4 and 3: subdiag"},
   });
 }
 

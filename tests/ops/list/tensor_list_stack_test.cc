@@ -41,7 +41,7 @@ TEST(TensorListFromTensor, HasTheRows) {
 TEST(TensorListFromTensor, ChecksTheShape) {
   ExpectErrors({
       {"scalar", OpTester("TensorListFromTensor").Input(Tensor(1.f)).Input(kNoShape),
-       "tensor must have rank at least 1"},
+       "Shape must be at least rank 1 but is rank 0: tensor"},
       {"shape", OpTester("TensorListFromTensor").Input<float>({1, 2}, {2, 1}).Input<int32_t>({2}),
        "a row of tensor, which has shape [2,1], is not compatible with element_shape [2]"},
   });

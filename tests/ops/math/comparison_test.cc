@@ -191,7 +191,8 @@ TEST(ApproximateEqual, ComparesTheDistance) {
 TEST(ApproximateEqual, RejectsOtherShapes) {
   OpTester op("ApproximateEqual");
   op.Input<float>({1, 2}).Input<float>({1});
-  EXPECT_THAT(op.Run(), StatusIs(kInvalidArgument, HasSubstr("have [2] and [1]")));
+  EXPECT_THAT(op.Run(),
+              StatusIs(kInvalidArgument, HasSubstr("x has shape [2], and y has shape [1]")));
   EXPECT_THAT(op.InferShape(), StatusIs(kInvalidArgument));
 }
 

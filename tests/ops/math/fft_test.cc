@@ -305,10 +305,12 @@ TEST(FFT, RejectsInvalidInputs) {
   const Tensor z(DT_COMPLEX64, {4, 3});
   ExpectErrors({
       {"scalar", OpTester("FFT").Input(AsScalar<complex64>({1, 0})),
-       "input must have rank 1 at least, but has shape []"},
-      {"rank", OpTester("IFFT3D").Input(z), "input must have rank 3 at least, but has shape [4,3]"},
-      {"rank of real numbers", real("RFFT3D", x, {1, 1, 1}), "input must have rank 3 at least"},
-      {"lengths", real("RFFT2D", x, {4}), "fft_length must have shape [2], but has shape [1]"},
+       "Shape must be at least rank 1 but is rank 0: input has shape []"},
+      {"rank", OpTester("IFFT3D").Input(z),
+       "Shape must be at least rank 3 but is rank 2: input has shape [4,3]"},
+      {"rank of real numbers", real("RFFT3D", x, {1, 1, 1}), "Shape must be at least rank 3"},
+      {"lengths", real("RFFT2D", x, {4}),
+       "Dimension must be 2 but is 1: dimension 0 of fft_length"},
       {"negative", real("RFFT", x, {-1}), "fft_length[0] is -1, expected at least"},
       {"axis",
        OpTester("FFTND").Input(z).Input(AsTensor<int32_t>({1})).Input(AsTensor<int32_t>({2})),

@@ -124,7 +124,7 @@ TEST(Range, TakesVectorsOfOneElement) {
                   .UnknownInput(DT_INT32)
                   .UnknownInput(DT_INT32)
                   .InferShape(),
-              StatusIs(kInvalidArgument, HasSubstr("must have rank 0")));
+              StatusIs(kInvalidArgument, HasSubstr("Shape must be rank 0")));
 }
 
 TEST(Range, InfersAVector) {

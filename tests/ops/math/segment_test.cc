@@ -371,8 +371,9 @@ TEST(SegmentSum, RejectsInvalidInputs) {
       {"order", sorted(AsTensor<int32_t>({1, 0, 4})),
        "segment_ids must be sorted, but segment_ids[1] is 0 after 1"},
       {"sign", sorted(AsTensor<int64_t>({-1, 0, 4})), "segment_ids[0] is -1, expected at least 0"},
-      {"length", sorted(AsTensor<int32_t>({1, 4})), "data.shape = [3,2] does not start with"},
-      {"rank of ids", sorted(AsTensor<int32_t>({1, 4, 4, 4}, {2, 2})), "segment_ids must"},
+      {"length", sorted(AsTensor<int32_t>({1, 4})),
+       "Dimensions must be equal, but are 3 and 2: data"},
+      {"rank of ids", sorted(AsTensor<int32_t>({1, 4, 4, 4}, {2, 2})), "segment_ids"},
       {"scalar", OpTester("SegmentMax").Input(AsScalar<float>(1)).Input(AsTensor<int32_t>({0})),
        "data"},
   });
@@ -399,11 +400,11 @@ TEST(UnsortedSegmentSum, RejectsInvalidInputs) {
     ExpectErrors({
         {"negative", OpTester(op).Input(x).Input(ids).Input(AsScalar<int32_t>(-3)),
          "num_segments is -3, expected at least 0"},
-        {"vector", OpTester(op).Input(x).Input(ids).Input(AsTensor<int32_t>({3})),
-         "num_segments must"},
+        {"vector", OpTester(op).Input(x).Input(ids).Input(AsTensor<int32_t>({3})), "num_segments"},
         {"prefix",
          OpTester(op).Input(x).Input(AsTensor<int32_t>({1, 2})).Input(AsScalar<int32_t>(3)),
-         "data.shape = [3,2] does not start with segment_ids.shape = [2]"},
+         "Dimensions must be equal, but are 3 and 2: data has shape [3,2], and segment_ids has "
+         "shape [2]"},
     });
   }
   EXPECT_THAT(OpTester("UnsortedSegmentSum")

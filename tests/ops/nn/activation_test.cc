@@ -128,9 +128,10 @@ TEST(ActivationGrads, RejectOtherShapes) {
   for (const auto& [op, known] : cases) {
     OpTester tester(op);
     tester.Input<float>({1, 2}).Input<float>({1, 2}, {2, 1});
-    const auto error =
-        StatusIs(kInvalidArgument, std::string("gradients and ") + known +
-                                       " must have the same shape, but have [2] and [2,1]");
+    const auto error = StatusIs(
+        kInvalidArgument,
+        std::string("Shapes must be equal rank, but are 1 and 2: gradients has shape [2], and ") +
+            known + " has shape [2,1]");
     EXPECT_THAT(tester.Run(), error) << op;
     EXPECT_THAT(tester.InferShape(), error) << op;
     EXPECT_THAT(OpTester(op)

@@ -77,9 +77,10 @@ TEST(BatchNormWithGlobalNormalization, RejectsBadShapes) {
   const char* const forward = "BatchNormWithGlobalNormalization";
   const char* const grad = "BatchNormWithGlobalNormalizationGrad";
   ExpectErrors({
-      {"rank", tester(forward, {c, c, c, c, c}), "t must have rank 4, but has shape [3]"},
+      {"rank", tester(forward, {c, c, c, c, c}),
+       "Shape must be rank 4 but is rank 1: t has shape [3]"},
       {"mean", tester(forward, {x, other, c, c, c}), "m has shape [2], expected 3 channels"},
-      {"gamma", tester(forward, {x, c, c, c, x}), "gamma must have rank 1"},
+      {"gamma", tester(forward, {x, c, c, c, x}), "Shape must be rank 1"},
       {"backprop", tester(grad, {x, c, c, c, Iota<float>({2, 2, 2, 3})}),
        "backprop has shape [2,2,2,3], expected [1,2,2,3] (the shape of t)"},
   });

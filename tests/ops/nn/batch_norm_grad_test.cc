@@ -578,21 +578,21 @@ TEST(BatchNormGrad, RejectsBadShapes) {
   ExpectErrors({
       {"rank 2",
        Grad(v1, RandomTensor(DT_FLOAT, {2, 4}), RandomTensor(DT_FLOAT, {2, 4}), four, four, four),
-       "x has shape [2,4], expected rank 4 (NHWC)"},
-      {"rank 5", Grad(v2, x5, x5, three, three, three), "expected rank 4 (NCHW)"},
+       "Shape must be rank 4 but is rank 2: x has shape [2,4]"},
+      {"rank 5", Grad(v2, x5, x5, three, three, three), "Shape must be rank 4 but is rank 5: x"},
       {"rank 4", Grad(v3, x, x, three, three, three),
-       "x has shape [2,3,5,4], expected rank 5 (NCDHW)"},
+       "Shape must be rank 5 but is rank 4: x has shape [2,3,5,4]"},
       {"dy", Grad(v1, RandomTensor(DT_FLOAT, {2, 3, 5, 3}), x, four, four, four),
        "y_backprop has shape [2,3,5,3], expected [2,3,5,4] (the same shape as x)"},
       {"dy of rank 1", Grad(v1, four, x, four, four, four), "y_backprop has shape [4]"},
       {"scale", Grad(v1, x, x, three, four, four),
        "scale has shape [3], expected [4] (the channels of x [2,3,5,4], NHWC)"},
       {"mean", Grad(v1, x, x, four, AsScalar<float>(1), four),
-       "reserve_space_1 has shape [], expected [4]"},
+       "Shape must be rank 1 but is rank 0: reserve_space_1 has shape []"},
       {"variance", Grad(v2, x, x, three, three, four),
        "reserve_space_2 has shape [4], expected [3] (the channels of x [2,3,5,4], NCHW)"},
       {"matrix", Grad(v1, x, x, four, four, RandomTensor(DT_FLOAT, {4, 1})),
-       "reserve_space_2 has shape [4,1], expected [4]"},
+       "Shape must be rank 1 but is rank 2: reserve_space_2 has shape [4,1]"},
   });
 }
 

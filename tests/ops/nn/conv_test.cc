@@ -556,8 +556,8 @@ TEST(Conv, RejectsInvalidInputs) {
   const Tensor f = floats({2, 2, 4, 2});
   const Tensor dy = floats({1, 3, 3, 2});
   const ConvError errors[] = {
-      {"Conv2D", {floats({4, 4, 4}), f}, nullptr, {}, "input must have rank 4, but has shape ["},
-      {"Conv2D", {x, floats({2, 2, 4})}, nullptr, {}, "filter must have rank 4, but has shape ["},
+      {"Conv2D", {floats({4, 4, 4}), f}, nullptr, {}, "Shape must be rank 4"},
+      {"Conv2D", {x, floats({2, 2, 4})}, nullptr, {}, "Shape must be rank 4"},
       {"Conv2D", {x, floats({2, 0, 4, 2})}, nullptr, {}, "expected no dimension of 0"},
       {"Conv2D",
        {x, floats({2, 2, 3, 2})},
@@ -609,7 +609,7 @@ TEST(Conv, RejectsInvalidInputs) {
        {AsTensor<int32_t>({1, 4, 4, 4}), f, floats({3, 3, 2})},
        nullptr,
        {},
-       "out_backprop must have rank 4, but has shape ["},
+       "Shape must be rank 4"},
       {"Conv2DBackpropFilter",
        {x, AsTensor<int32_t>({2, 2, 4}), dy},
        nullptr,
@@ -669,7 +669,7 @@ TEST(Conv, RejectsInvalidPaddingsAndGroups) {
   EXPECT_THAT(conv("SAME", {}, 2, -1),
               StatusIs(kInvalidArgument, HasSubstr("batch_dims is -1, expected 0 to 251")));
   EXPECT_THAT(conv("SAME", {}, 2, 2),
-              StatusIs(kInvalidArgument, HasSubstr("input must have rank 5")));
+              StatusIs(kInvalidArgument, HasSubstr("Shape must be rank 5")));
 }
 
 // The number of groups follows from the shapes. A kernel must not reuse data that it kept for

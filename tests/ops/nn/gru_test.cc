@@ -149,12 +149,12 @@ TEST(Gru, RejectsShapes) {
     TensorShape shape;
     const char* text;
   } const cases[] = {
-      {0, {2}, "x must have rank 2, but has shape [2]"},
+      {0, {2}, "Shape must be rank 2 but is rank 1: x has shape [2]"},
       {1, {3, 4}, "h_prev has shape [3,4], expected [2,4] (batch 2, input size 3, cell size 4)"},
       {2, {7, 9}, "w_ru has shape [7,9], expected [7,8]"},
       {3, {6, 4}, "w_c has shape [6,4], expected [7,4]"},
       {4, {4}, "b_ru has shape [4], expected [8]"},
-      {5, {}, "b_c must have rank 1, but has shape []"}};
+      {5, {}, "Shape must be rank 1 but is rank 0: b_c has shape []"}};
   for (const auto& wrong : cases) {
     for (const bool grad : {false, true}) {
       std::vector<Tensor> in = GruInputs({2, 3, 4});

@@ -140,7 +140,7 @@ TEST(Lrn, RejectsShapesAndRadii) {
       grad.Input(RandomTensor(DT_FLOAT, {1, 1, 2, i == other ? 3 : 2}));
     }
     EXPECT_THAT(grad.Run(),
-                StatusIs(kInvalidArgument, ::testing::HasSubstr("must have the same shape")));
+                StatusIs(kInvalidArgument, ::testing::HasSubstr("in both shapes must be equal")));
     EXPECT_FALSE(grad.InferShape().ok());
   }
 }

@@ -328,8 +328,8 @@ TEST(Lstm, RejectsShapes) {
     TensorShape shape;
     const char* text;
   } const cases[] = {
-      {0, {2, 4}, "x must have rank 3, but has shape [2,4]"},
-      {1, {2, 5, 1}, "cs_prev must have rank 2, but has shape [2,5,1]"},
+      {0, {2, 4}, "Shape must be rank 3 but is rank 2: x has shape [2,4]"},
+      {1, {2, 5, 1}, "Shape must be rank 2 but is rank 3: cs_prev has shape [2,5,1]"},
       {2,
        {2, 6},
        "h_prev has shape [2,6], expected [2,5] (steps 3, batch 2, input size 4, cell "
@@ -337,7 +337,7 @@ TEST(Lstm, RejectsShapes) {
       {3, {9, 21}, "w has shape [9,21], expected [9,20]"},
       {3, {8, 20}, "w has shape [8,20], expected [9,20]"},
       {4, {6}, "wci has shape [6], expected [5]"},
-      {5, {}, "wcf must have rank 1, but has shape []"},
+      {5, {}, "Shape must be rank 1 but is rank 0: wcf has shape []"},
       {6, {4}, "wco has shape [4], expected [5]"},
       {7, {19}, "b has shape [19], expected [20]"}};
   for (const auto& wrong : cases) {
@@ -358,7 +358,7 @@ TEST(Lstm, RejectsShapes) {
   }
   OpTester op("BlockLSTM");
   op.Input(AsTensor<int64_t>({3})).Inputs(LstmInputs(c, DT_FLOAT));
-  EXPECT_THAT(op.Run(), StatusIs(kInvalidArgument, HasSubstr("seq_len_max must have rank 0")));
+  EXPECT_THAT(op.Run(), StatusIs(kInvalidArgument, HasSubstr("Shape must be rank 0")));
   // Multiples of these sizes do not fit an int64.
   const int64_t huge = int64_t{1} << 61;
   std::vector<Tensor> in = LstmOfOneStep(LstmInputs({1, 0, 2, 3, 1}, DT_FLOAT));

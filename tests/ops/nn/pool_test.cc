@@ -747,7 +747,7 @@ TEST(Pool, RejectsBadWindows) {
            .Attr("ksize", ones)
            .Attr("strides", ones)
            .Attr("padding", "SAME"),
-       "the input must have rank 4, but has shape [4,4,2]"},
+       "Shape must be rank 4 but is rank 3: input has shape [4,4,2]"},
   });
   for (const auto& [size, stride, error] :
        std::vector<std::tuple<std::vector<int64_t>, std::vector<int64_t>, const char*>>{

@@ -72,8 +72,8 @@ TEST(Softmax, TakesEmptyTensors) {
     }
     OpTester scalar(op);
     scalar.Input<float>({1}, {});
-    const auto error =
-        StatusIs(kInvalidArgument, "logits must have rank at least 1, but has shape []");
+    const auto error = StatusIs(kInvalidArgument,
+                                "Shape must be at least rank 1 but is rank 0: logits has shape []");
     EXPECT_THAT(scalar.Run(), error);
     EXPECT_THAT(scalar.InferShape(), error);
   }
@@ -233,11 +233,12 @@ TEST(SoftmaxCrossEntropy, RejectsShapes) {
     return status;
   };
   EXPECT_THAT(run({2}, {2}), StatusIs(kInvalidArgument,
-                                      "features and labels must broadcast to rank 2, but have "
-                                      "shapes [2] and [2]"));
-  EXPECT_THAT(run({2, 2, 2}, {2, 2}), StatusIs(kInvalidArgument,
-                                               "features and labels must broadcast to rank 2, but "
-                                               "have shapes [2,2,2] and [2,2]"));
+                                      "Shape must be broadcasted with rank 2 but is rank 1: "
+                                      "features has shape [2], and labels has shape [2]"));
+  EXPECT_THAT(run({2, 2, 2}, {2, 2}),
+              StatusIs(kInvalidArgument,
+                       "Shape must be broadcasted with rank 2 but is rank 3: "
+                       "features has shape [2,2,2], and labels has shape [2,2]"));
   EXPECT_THAT(run({1, 2}, {1, 3}),
               StatusIs(kInvalidArgument, "shapes [1,2] and [1,3] cannot be broadcast together"));
 }
@@ -248,13 +249,16 @@ TEST(SparseSoftmaxCrossEntropy, RejectsShapesAndLabels) {
     for (float& v : features.flat<float>()) v = 1;
     return OpTester("SparseSoftmaxCrossEntropyWithLogits").Input(features).Input(labels).Run();
   };
-  EXPECT_THAT(run({3}, AsTensor<int32_t>({1})),
-              StatusIs(kInvalidArgument, "features must have rank 2, but has shape [3]"));
-  EXPECT_THAT(run({1, 3}, AsTensor<int32_t>({1}, {})),
-              StatusIs(kInvalidArgument, "labels must have rank 1, but has shape []"));
   EXPECT_THAT(
-      run({1, 3}, AsTensor<int32_t>({1, 2})),
-      StatusIs(kInvalidArgument, "labels has 2 elements, expected 1 (the rows of features [1,3])"));
+      run({3}, AsTensor<int32_t>({1})),
+      StatusIs(kInvalidArgument, "Shape must be rank 2 but is rank 1: features has shape [3]"));
+  EXPECT_THAT(
+      run({1, 3}, AsTensor<int32_t>({1}, {})),
+      StatusIs(kInvalidArgument, "Shape must be rank 1 but is rank 0: labels has shape []"));
+  EXPECT_THAT(run({1, 3}, AsTensor<int32_t>({1, 2})),
+              StatusIs(kInvalidArgument,
+                       "Dimensions must be equal, but are 1 and 2: features has shape [1,3], and "
+                       "labels has shape [2]"));
   EXPECT_THAT(run({2, 3}, AsTensor<int32_t>({1, 3})),
               StatusIs(kInvalidArgument, "labels[1] is 3, expected a class in [0, 3)"));
   EXPECT_THAT(run({1, 3}, AsTensor<int64_t>({-1})),

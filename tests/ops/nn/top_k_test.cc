@@ -146,7 +146,8 @@ TEST(TopK, RejectsShapesAndNumbers) {
   };
   const Tensor x = AsTensor<float>({1, 2});
   EXPECT_THAT(top_k(AsTensor<float>({1}, {}), Tensor(int32_t{1})),
-              StatusIs(kInvalidArgument, "input must have rank at least 1, but has shape []"));
+              StatusIs(kInvalidArgument,
+                       "Shape must be at least rank 1 but is rank 0: input has shape []"));
   EXPECT_THAT(
       top_k(x, Tensor(int32_t{3})),
       StatusIs(kInvalidArgument, "k must be at most 2, the last dimension of input [2], but is 3"));
@@ -165,7 +166,8 @@ TEST(TopK, RejectsShapesAndNumbers) {
     return status;
   };
   EXPECT_THAT(nth(AsTensor<float>({1}, {}), 0),
-              StatusIs(kInvalidArgument, "input must have rank at least 1, but has shape []"));
+              StatusIs(kInvalidArgument,
+                       "Shape must be at least rank 1 but is rank 0: input has shape []"));
   EXPECT_THAT(nth(x, 2), StatusIs(kInvalidArgument,
                                   "n must be less than 2, the last dimension of input [2], but is "
                                   "2"));
@@ -251,13 +253,15 @@ TEST(InTopK, RejectsShapes) {
     EXPECT_EQ(op.InferShapes().status(), status);
     return status;
   };
-  EXPECT_THAT(run({2}, {1}),
-              StatusIs(kInvalidArgument, "predictions must have rank 2, but has shape [2]"));
-  EXPECT_THAT(run({1, 2}, {}),
-              StatusIs(kInvalidArgument, "targets must have rank 1, but has shape []"));
-  EXPECT_THAT(run({1, 2}, {2}),
-              StatusIs(kInvalidArgument,
-                       "targets has 2 elements, expected 1 (the rows of predictions [1,2])"));
+  EXPECT_THAT(
+      run({2}, {1}),
+      StatusIs(kInvalidArgument, "Shape must be rank 2 but is rank 1: predictions has shape [2]"));
+  EXPECT_THAT(
+      run({1, 2}, {}),
+      StatusIs(kInvalidArgument, "Shape must be rank 1 but is rank 0: targets has shape []"));
+  EXPECT_THAT(run({1, 2}, {2}), StatusIs(kInvalidArgument,
+                                         "Dimensions must be equal, but are 1 and 2: predictions "
+                                         "has shape [1,2], and targets has shape [2]"));
   EXPECT_THAT(OpTester("InTopKV2")
                   .Input(RandomTensor(DT_FLOAT, {1, 2}))
                   .Input<int32_t>({0})

@@ -59,8 +59,7 @@ TEST(DecodeCSV, NamesTheRecordAndTheField) {
   for (const auto& c : cases) {
     EXPECT_THAT(OpTester(c.tester).Run(), StatusIs(kInvalidArgument, HasSubstr(c.error)));
   }
-  ExpectErrors({{"default", Csv({"a"}, {Texts({"a", "b"})}),
-                 "record_defaults[0] must be a scalar or a vector of at most one element"}});
+  ExpectErrors({{"default", Csv({"a"}, {Texts({"a", "b"})}), "record_defaults[0] has shape"}});
 }
 
 // A hostile text takes linear time: each quote starts a search for the next one.
@@ -226,7 +225,7 @@ TEST(ParseExample, NamesTheExampleAndTheFeature) {
       {ParseInts(Texts({good}), AsTensor<int64_t>({1, 2, 3}), two),
        "dense_defaults[0] must be empty or have shape [2], but has shape [3]"},
       {ParseInts(Texts({good}), none, {2, -1}),
-       "dense_shapes must be known except for first dimensions, but has [2,?]"},
+       "dense_shapes[0] has unknown rank or unknown inner dimensions: [2,?]"},
   };
   for (const auto& c : cases) {
     EXPECT_THAT(OpTester(c.tester).Run(), StatusIs(kInvalidArgument, HasSubstr(c.error)));

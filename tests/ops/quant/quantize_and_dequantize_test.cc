@@ -262,7 +262,7 @@ TEST(QuantizeAndDequantize, RejectsBadArguments) {
        Quantized("QuantizeAndDequantizeV3", input, one, one).Input(AsScalar<int32_t>(0)),
        "num_bits must be in [1, 61], but is 0"},
       {"bits shape", Quantized("QuantizeAndDequantizeV3", input, one, one).Input<int32_t>({8}),
-       "num_bits must"},
+       "num_bits"},
   });
   EXPECT_THAT(quantized(one, AsScalar<float>(0), -1).Run(),
               StatusIs(kInvalidArgument, "Invalid range: input_min 1 > input_max 0"));
@@ -329,7 +329,7 @@ TEST(QuantizeAndDequantizeV4Grad, RejectsBadArguments) {
       {"2022-062", Gradient(x, x, Tensor(DT_FLOAT, {0}), AsScalar<float>(-10)),
        "input_min must have shape []"},
       {"gradients", Gradient(Iota<float>({3}), x, AsScalar<float>(0), AsScalar<float>(1)),
-       "gradients and input must have the same shape, but have [3] and [2]"},
+       "gradients"},
   });
 }
 

@@ -274,7 +274,7 @@ TEST(RandomFill, ChecksShapesWhenTheGraphIsBuilt) {
       OpTester("StatelessRandomUniform").Input<int32_t>({2}).Input<int64_t>({1}).InferShape(),
       StatusIs(kInvalidArgument, "seed must have shape [2], but has shape [1]"));
   EXPECT_THAT(Keyed("StatelessRandomUniformV2", AsScalar<int32_t>(2), DT_FLOAT).InferShape(),
-              StatusIs(kInvalidArgument, "shape must have rank 1, but has shape []"));
+              StatusIs(kInvalidArgument, "Shape must be rank 1 but is rank 0: shape has shape []"));
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ TEST(SparseCount, ChecksItsInputs) {
       {Count("DenseCountSparseOutput", {Tensor(DT_INT64, {0, 2}), none}),
        "values must have at least one row, but has shape [0,2]"},
       {Count("DenseCountSparseOutput", {values, AsTensor<float>({1})}),
-       "weights and values must have the same shape, but have [1] and [2]"},
+       "weights has shape [1], and values has shape [2]"},
       {Count("DenseCountSparseOutput",
              {AsTensor<int64_t>({std::numeric_limits<int64_t>::max()}), none}),
        "which is too large to be counted"},

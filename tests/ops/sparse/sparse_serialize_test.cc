@@ -60,7 +60,7 @@ TEST(SparseSerialize, DeserializeManySparseNeedsAMatrix) {
                   .Attr("dtype", DT_FLOAT)
                   .ShapeIsData()
                   .Run(),
-              StatusIs(kInvalidArgument, HasSubstr("serialized_sparse must")));
+              StatusIs(kInvalidArgument, HasSubstr("serialized_sparse")));
 }
 
 TEST(SparseSerialize, ChecksItsInputs) {

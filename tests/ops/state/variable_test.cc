@@ -156,7 +156,7 @@ TEST_F(VariableTest, TypesAndShapesAreCheckedWhenTheGraphIsBuilt) {
     ops::AssignVariableOp(inner, v, 1.f);
     EXPECT_THAT(inner.status(),
                 StatusIs(absl::StatusCode::kInvalidArgument,
-                         HasSubstr("the variable has shape [2,3], but value has shape []")));
+                         HasSubstr("the variable has shape [2,3], and value has shape []")));
   }
   expect_error([&](const Scope& scope) { ops::AssignVariableOp(scope, w, {1}); },
                "the variable has type float, but value has type int32");

@@ -444,7 +444,7 @@ TEST_P(OptimizerTest, ErrorsChangeNothing) {
   const std::string op = "ResourceApply" + c.name;
   EXPECT_THAT(MakeTester(op, c, 1, variables, RandomTensor(DT_FLOAT, {2, 3}), nullptr).Run(),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("must have the same shape, but have [3,2] and [2,3]")));
+                       HasSubstr("Dimension 0 in both shapes must be equal, but are 3 and 2")));
   if (c.variables > 1) {
     std::vector<Tensor> uneven = variables;
     uneven.back() = RandomTensor(DT_FLOAT, {3, 3});
@@ -463,11 +463,14 @@ TEST_P(OptimizerTest, ErrorsChangeNothing) {
   const Tensor grad = RandomTensor(DT_FLOAT, {2, 2});
   expect(variables, grad, AsTensor<int32_t>({0, 3}), "indices[1] = 3 is not in [0, 3)");
   expect(variables, grad, AsTensor<int64_t>({-1, 0}), "indices[0] = -1 is not in [0, 3)");
-  expect(variables, grad, AsTensor<int32_t>({0, 1}, {1, 2}), "indices must be a vector");
-  expect(variables, RandomTensor(DT_FLOAT, {3, 2}), rows, "must have shape [2,2]");
-  expect(variables, RandomTensor(DT_FLOAT, {2}), rows, "must have shape [2,2]");
+  expect(variables, grad, AsTensor<int32_t>({0, 1}, {1, 2}),
+         "Shape must be rank 1 but is rank 2: indices");
+  expect(variables, RandomTensor(DT_FLOAT, {3, 2}), rows,
+         "Dimensions must be equal, but are 2 and 3");
+  expect(variables, RandomTensor(DT_FLOAT, {2}), rows,
+         "Shapes must be equal rank, but are 2 and 1");
   expect(std::vector<Tensor>(c.variables, RandomTensor(DT_FLOAT, {}, 0.5, 1)), grad, rows,
-         "var must have rank at least 1");
+         "Shape must be at least rank 1");
 }
 
 TEST(Optimizers, ScalarsAreChecked) {

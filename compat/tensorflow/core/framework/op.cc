@@ -105,6 +105,16 @@ OpShapeInferenceFn ShapeFnOf(const gradflow::OpRegistration& op) {
   };
 }
 
+}  // namespace
+
+bool shape_inference::HasPlainShapeFn(const std::string& op_name) {
+  const absl::StatusOr<const gradflow::OpRegistration*> op =
+      gradflow::GlobalRegistry().LookUpOp(op_name);
+  return op.ok() && (*op)->shape_fn() != nullptr && (*op)->shape_fn() != CallShapeFn;
+}
+
+namespace {
+
 absl::Status NotRegistered(const std::string& name, absl::string_view hint) {
   return errors::NotFound("Op type not registered '", name, "'", hint.empty() ? "" : ": ", hint);
 }

@@ -989,10 +989,21 @@ absl::Status CallPlainShapeFn(gradflow::ShapeFn fn, const OpDef& op_def, Inferen
   }
   input_types.resize(shapes.size(), DT_INVALID);
   const auto constant = [&](int i) { return c->input_tensor(i); };
+  // A variable has one shape and type. A table has a second pair, of its values.
+  const auto find_variable = [c](int i, DataType* dtype, PartialTensorShape* shape) {
+    const auto* const contents = c->input_handle_shapes_and_types(i);
+    if (contents == nullptr || contents->empty()) return false;
+    const absl::StatusOr<PartialTensorShape> plain = c->PlainShape(contents->back().shape);
+    if (!plain.ok()) return false;
+    *dtype = contents->back().dtype;
+    *shape = *plain;
+    return true;
+  };
   const auto infer = [&](const Shapes& from, Shapes* to) {
     std::vector<const PartialTensorShape*> inputs;
     for (const PartialTensorShape& shape : from) inputs.push_back(&shape);
     gradflow::ShapeContext context(node, op_def, inputs, input_types, c->num_outputs(), constant);
+    context.SetFindVariable(find_variable);
     TF_RETURN_IF_ERROR(fn(context));
     to->assign(context.mutable_outputs().begin(), context.mutable_outputs().end());
     return absl::OkStatus();

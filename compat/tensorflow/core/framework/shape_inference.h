@@ -408,6 +408,9 @@ class InferenceContext {
 // Calls a gradflow shape function of op `op_def`. The function sees plain shapes, so the outputs
 // have new dimensions. Not in TensorFlow.
 absl::Status CallPlainShapeFn(gradflow::ShapeFn fn, const OpDef& op_def, InferenceContext* c);
+// Returns true if the shape function of the op in the global registry is a plain one. Not in
+// TensorFlow.
+bool HasPlainShapeFn(const std::string& op_name);
 
 }  // namespace shape_inference
 

@@ -8,7 +8,9 @@
 //   [1,?,d0_0|d1_2] dimensions: a size, or an unknown dimension that is not an input dimension, or
 //                   one of these input dimensions: d0_1 is dimension 1 of input 0
 //   e               alone: the shape function must return an error.
-// Shape functions of gradflow's own ops see plain shapes, so all output dimensions are new.
+// Shape functions of gradflow's own ops see plain shapes, so their outputs are compared by value:
+// "in0" stands for any shape that is equal to input 0, and d0_1 for any size that is equal to
+// dimension 1 of input 0. Unknown sizes are equal.
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_SHAPE_INFERENCE_TESTUTIL_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_SHAPE_INFERENCE_TESTUTIL_H_
 
@@ -59,6 +61,7 @@ class ShapeInferenceTestutil {
   static absl::Status MakeShapeFromString(InferenceContext::ShapeManager* manager,
                                           absl::string_view spec, ShapeHandle* output);
   static absl::Status CheckOutput(InferenceContext* c, int output, absl::string_view expected);
+  static absl::Status CheckValues(InferenceContext* c, int output, absl::string_view expected);
 };
 
 }  // namespace shape_inference
@@ -69,12 +72,12 @@ class ShapeInferenceTestutil {
             ::absl::OkStatus())
 
 #define INFER_ERROR(error_substring, op, i)                                                \
-  do {                                                                                     \
+  {                                                                                        \
     const ::absl::Status gradflow_status =                                                 \
         ::tensorflow::shape_inference::ShapeInferenceTestutil::InferShapes(op, i, "e");    \
     EXPECT_FALSE(gradflow_status.ok());                                                    \
     EXPECT_TRUE(::absl::StrContains(gradflow_status.ToString(), error_substring))          \
         << "Expected to see '" << (error_substring) << "' in '" << gradflow_status << "'"; \
-  } while (false)
+  }
 
 #endif  // GRADFLOW_COMPAT_CORE_FRAMEWORK_SHAPE_INFERENCE_TESTUTIL_H_
