@@ -112,7 +112,8 @@ absl::Status ForEachPixel(KernelContext& ctx, double nanoseconds, const F& fn) {
 
 absl::Status CheckChannels(absl::string_view shape, int64_t found, bool adjusts) {
   if (found == 3 || found < 0) return absl::OkStatus();
-  const std::string text = absl::StrCat("images must have 3 channels, but has shape ", shape);
+  const std::string text = absl::StrCat("Dimension must be 3 but is ", found,
+                                        ": images must have 3 channels, but has shape ", shape);
   // TensorFlow's error codes.
   return adjusts ? absl::InvalidArgumentError(text) : absl::FailedPreconditionError(text);
 }

@@ -12,6 +12,7 @@
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/elementwise.h"
 #include "gradflow/ops/common/input_checks.h"
@@ -126,24 +127,18 @@ absl::Status ReadIsNearest(const KernelConstruction& construction, bool* is_near
   return absl::OkStatus();
 }
 
-// Merges the numbers of boxes of inputs `boxes` and `boxes` + 1 into *count.
+// Merges the numbers of boxes of inputs `boxes` and `boxes` + 1 into *count, the first dimension of
+// input 0 or -1.
 absl::Status CheckBoxShapes(const ShapeContext& c, int boxes, int64_t* count) {
   GRADFLOW_RETURN_IF_ERROR(c.CheckRank(boxes, 2));
   GRADFLOW_RETURN_IF_ERROR(c.CheckRank(boxes + 1, 1));
-  for (const int i : {boxes, boxes + 1}) {
-    const int64_t found = c.Dim(i, 0);
-    if (*count < 0) *count = found;
-    if (found >= 0 && found != *count) {
-      return errors::InvalidArgument(c.input_name(i), " has shape ", c.input(i).DebugString(),
-                                     ", expected ", *count, " boxes");
-    }
+  GRADFLOW_ASSIGN_OR_RETURN(const int64_t found, MergeDims(c, boxes, 0, boxes + 1, 0));
+  if (*count >= 0) {
+    GRADFLOW_RETURN_IF_ERROR(MergeDims(c, 0, 0, boxes, 0).status());
+    GRADFLOW_RETURN_IF_ERROR(MergeDims(c, 0, 0, boxes + 1, 0).status());
   }
-  const int64_t columns = c.Dim(boxes, 1);
-  if (columns >= 0 && columns != 4) {
-    return errors::InvalidArgument("boxes has shape ", c.input(boxes).DebugString(),
-                                   ", expected 4 columns");
-  }
-  return absl::OkStatus();
+  *count = std::max(*count, found);
+  return CheckDim(c, boxes, 1, 4);
 }
 
 // ---- CropAndResize ----
@@ -153,12 +148,9 @@ absl::Status CropShape(ShapeContext& c) {
   int64_t count = -1;
   GRADFLOW_RETURN_IF_ERROR(CheckBoxShapes(c, 1, &count));
   GRADFLOW_RETURN_IF_ERROR(c.CheckRank(3, 1));
+  GRADFLOW_RETURN_IF_ERROR(CheckDim(c, 3, 0, 2));
   std::vector<int64_t> sizes = {-1, -1};
   GRADFLOW_ASSIGN_OR_RETURN(const bool known, c.IntsFromInput(3, &sizes));
-  if (sizes.size() != 2 || (!known && c.Dim(3, 0) >= 0 && c.Dim(3, 0) != 2)) {
-    return errors::InvalidArgument("crop_size must have 2 elements, but has shape ",
-                                   c.input(3).DebugString());
-  }
   if (known) GRADFLOW_RETURN_IF_ERROR(CheckPositive("crop_size", sizes[0], sizes[1]));
   GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape,
                             PartialTensorShape::Make({count, sizes[0], sizes[1], c.Dim(0, 3)}));

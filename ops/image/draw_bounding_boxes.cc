@@ -9,6 +9,7 @@
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/input_checks.h"
 
@@ -30,21 +31,15 @@ int64_t PixelAt(float position, int64_t size) {
 }
 
 absl::Status CheckShapes(const PartialTensorShape& images, const PartialTensorShape& boxes) {
-  const bool bad_rank = (!images.unknown_rank() && images.dims() != 4) ||
-                        (!boxes.unknown_rank() && boxes.dims() != 3);
-  if (bad_rank) {
-    return errors::InvalidArgument("images must have rank 4 and boxes rank 3, but have shapes ",
-                                   images.DebugString(), " and ", boxes.DebugString());
-  }
-  if (!boxes.unknown_rank() && boxes.dim_size(2) >= 0 && boxes.dim_size(2) != 4) {
-    return errors::InvalidArgument("boxes must have 4 columns, but have shape ",
-                                   boxes.DebugString());
-  }
+  GRADFLOW_RETURN_IF_ERROR(CheckRank("images", images, 4));
+  GRADFLOW_RETURN_IF_ERROR(CheckRank("boxes", boxes, 3));
+  GRADFLOW_RETURN_IF_ERROR(CheckDim("boxes", boxes, 2, 4));
   if (images.unknown_rank()) return absl::OkStatus();
   const int64_t depth = images.dim_size(3);
   if (depth >= 0 && depth != 1 && depth != 3 && depth != 4) {
-    return errors::InvalidArgument("images must have 1, 3 or 4 channels, but have shape ",
-                                   images.DebugString());
+    return errors::InvalidArgument(
+        "Channel depth should be either 1 (GRY), 3 (RGB), or 4 (RGBA), but images has shape ",
+        images.DebugString());
   }
   if (boxes.unknown_rank()) return absl::OkStatus();
   if (images.dim_size(0) >= 0 && boxes.dim_size(0) >= 0 &&

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gradflow/core/parallel.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/elementwise_simd.h"
 #include "gradflow/ops/common/simd.h"
@@ -83,10 +84,7 @@ absl::StatusOr<PartialTensorShape> ResizedShape(ShapeContext& c, int size) {
   GRADFLOW_RETURN_IF_ERROR(c.CheckRank(size, 1));
   std::vector<int64_t> sizes = {-1, -1};
   GRADFLOW_ASSIGN_OR_RETURN(const bool known, c.IntsFromInput(size, &sizes));
-  const int64_t count = known ? static_cast<int64_t>(sizes.size()) : c.Dim(size, 0);
-  if (count >= 0 && count != 2) {
-    return errors::InvalidArgument(c.input_name(size), " must have 2 elements, but has ", count);
-  }
+  GRADFLOW_RETURN_IF_ERROR(CheckDim(c, size, 0, 2));
   for (const int64_t value : sizes) {
     if (known && value < 0) {
       return errors::InvalidArgument(c.input_name(size), " must be positive, but is [", sizes[0],

@@ -166,10 +166,13 @@ TEST(DrawBoundingBoxes, RejectsBadArguments) {
                  RandomTensor(DT_FLOAT, colors)});
   };
   ExpectErrors({
-      {"rank", tester({2, 2, 1}, {1, 1, 4}, {1, 4}), "images must have rank 4 and boxes rank 3"},
-      {"columns", tester({1, 2, 2, 1}, {1, 1, 3}, {1, 4}), "boxes must have 4 columns"},
+      {"rank", tester({2, 2, 1}, {1, 1, 4}, {1, 4}), "Shape must be rank"},
+      {"columns", tester({1, 2, 2, 1}, {1, 1, 3}, {1, 4}),
+       "Dimension must be 4 but is 3: dimension 2 of boxes"},
       {"batch", tester({2, 2, 2, 1}, {1, 1, 4}, {1, 4}), "the same batch"},
-      {"depth", tester({1, 2, 2, 2}, {1, 1, 4}, {1, 4}), "images must have 1, 3 or 4 channels"},
+      {"depth", tester({1, 2, 2, 2}, {1, 1, 4}, {1, 4}),
+       "Channel depth should be either 1 (GRY), 3 (RGB), or 4 (RGBA), but images has shape "
+       "[1,2,2,2]"},
   });
   EXPECT_THAT(tester({1, 2, 2, 3}, {1, 1, 4}, {1, 2}).Run(),
               StatusIs(kInvalidArgument, ::testing::HasSubstr("colors must have a column")));
