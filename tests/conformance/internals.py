@@ -11,6 +11,7 @@ HEADERS = {
     "tensorflow/c/tf_buffer_internal.h": "",
     "tensorflow/core/common_runtime/eager/eager_operation.h": "",
     "tensorflow/core/common_runtime/eager/tensor_handle.h": "",
+    "tensorflow/core/common_runtime/type_inference.h": "",
     "tensorflow/core/distributed_runtime/rpc/grpc_server_lib.h": "",
     "tensorflow/core/protobuf/tensorflow_server.pb.h": "namespace tensorflow { class ServerDef; }",
     "tsl/platform/ctstring.h": '#include <string.h>\n#include "tensorflow/c/tf_tstring.h"',

@@ -82,12 +82,14 @@ class Tester:
         self.flags = [f for line in re.findall(r"CXX_(?:DEFINES|INCLUDES|FLAGS) = (.*)", flags) for f in line.split()]
         self.link = (target / "link.txt").read_text().strip()
         self.objects = ""
+        internals.write_headers(self.scratch / "internals")
         if of_c_api:
             self.link_c_api()
+        elif options.without_internals:
+            self.flags.append(f"-I{self.scratch / 'internals'}")
 
     def link_c_api(self):
         """Adds the headers and the archive of the C API, and the functions that its tests share."""
-        internals.write_headers(self.scratch / "internals")
         # Before the headers for C++, some of which have the same names.
         headers = os.path.abspath(self.options.prefix) + "/include/gradflow/tensorflow_c"
         self.flags[:0] = [f"-I{folder}" for folder in (self.scratch / "internals", headers, self.scratch / "src")]
