@@ -91,6 +91,7 @@ class BatchMatMulKernel final : public OpKernel, public FusibleKernel, public In
                          steps, done);
   }
 
+  bool IsIntegerProduct() const override { return true; }
   absl::StatusOr<std::shared_ptr<const OpKernel>> MakeIntegerForm(const Args& args) const override {
     return MakeIntegerBatchMatMul(
         args, adj_x_, adj_y_,
