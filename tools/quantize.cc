@@ -50,6 +50,7 @@ absl::Status QuantizeCommand(const QuantizeFlags& flags, std::ostream& out) {
   GRADFLOW_ASSIGN_OR_RETURN(const GraphQuantizer quantizer, GraphQuantizer::Make(graph));
   SessionOptions options;
   options.graph_limits = limits;
+  options.tensor_memory_limit_bytes = flags.limits.memory_limit;
   options.file_access = FileAccess::None();
   GRADFLOW_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Make(options));
   GRADFLOW_RETURN_IF_ERROR(session->Create(graph));

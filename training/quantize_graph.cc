@@ -120,7 +120,9 @@ float RangeCalibrator::max() const {
   const Range found = range();
   const auto min = static_cast<float>(found.min);
   const auto max = static_cast<float>(found.max);
-  return max > min ? max : min + 1;
+  // The scale of smaller ranges is not a normal number.
+  constexpr float kLeast = 256 * std::numeric_limits<float>::min();
+  return max - min >= kLeast ? max : min + 1;
 }
 
 // ---- Least squares ----
@@ -237,22 +239,18 @@ class GraphQuantizer::Finder {
       std::vector<size_t> group;
       Mark(graph_.node(product).input(0), &group);
     }
-    // An addition may read another one.
+    // Additions and means may read each other.
     constexpr int kMaxPasses = 100;
     bool found = true;
     for (int pass = 0; found && pass < kMaxPasses; ++pass) {
       found = false;
       for (int i = 0; i < graph_.node_size(); ++i) {
-        if (additions_.count(i) == 0 && IsAdditionOfResults(graph_.node(i))) {
-          found = true;
-          additions_.insert(i);
-          results_.insert(EndOf(i));
-          for (int k = 0; k < 2; ++k) {
-            std::vector<size_t> group;
-            Mark(graph_.node(i).input(k), &group);
-          }
-        }
+        found = FindAddition(i) || found;
+        found = FindMean(i) || found;
       }
+    }
+    for (size_t i = 0; i < quantizer_.groups_.size(); ++i) {
+      quantizer_.groups_[i] = FirstOfGroup(i);
     }
     return absl::OkStatus();
   }
@@ -317,15 +315,38 @@ class GraphQuantizer::Finder {
   }
 
   // Returns the tensor whose elements an input reads, through nodes that only move elements.
-  int OriginOf(absl::string_view input) const {
+  int OriginOf(absl::string_view input) {
+    // Many inputs may read the same long chain of nodes, so the chain's nodes keep the result.
+    std::vector<int> chain;
+    int origin = -1;
     for (int steps = 0; steps < graph_.node_size(); ++steps) {
       const int index = IndexOf(NodeOfInput(input));
-      if (index < 0) return -1;
+      if (index < 0) break;
       const NodeDef& node = graph_.node(index);
-      if (!MovesElements(node.op()) || node.input_size() == 0) return index;
+      if (!MovesElements(node.op()) || node.input_size() == 0) {
+        origin = index;
+        break;
+      }
+      const auto [it, is_new] = origins_.emplace(index, -1);
+      if (!is_new) {
+        origin = it->second;
+        break;
+      }
+      chain.push_back(index);
       input = node.input(0);
     }
-    return -1;
+    for (const int index : chain) origins_[index] = origin;
+    return origin;
+  }
+
+  // Returns the first tensor of a group: the member that is its own parent.
+  size_t FirstOfGroup(size_t tensor) {
+    std::vector<size_t>& groups = quantizer_.groups_;
+    while (groups[tensor] != tensor) {
+      groups[tensor] = groups[groups[tensor]];
+      tensor = groups[tensor];
+    }
+    return tensor;
   }
 
   // Quantizes the tensor of an input. Tensors of a group share a range.
@@ -351,11 +372,9 @@ class GraphQuantizer::Finder {
     }
     // Joins the groups of all members.
     for (size_t i = 1; i < group->size(); ++i) {
-      const size_t from = quantizer_.groups_[(*group)[i]];
-      const size_t to = quantizer_.groups_[(*group)[0]];
-      for (size_t& of : quantizer_.groups_) {
-        if (of == from) of = to;
-      }
+      const size_t a = FirstOfGroup((*group)[i]);
+      const size_t b = FirstOfGroup((*group)[0]);
+      quantizer_.groups_[std::max(a, b)] = std::min(a, b);
     }
   }
 
@@ -374,15 +393,48 @@ class GraphQuantizer::Finder {
     return false;
   }
 
-  bool IsAdditionOfResults(const NodeDef& node) const {
+  // Returns true if the input reads the result of a product, an addition or a mean, or a tensor
+  // that gets a range.
+  bool ReadsResult(absl::string_view input) {
+    const int origin = OriginOf(input);
+    return origin >= 0 && (results_.count(origin) > 0 || tensors_.count(origin) > 0);
+  }
+
+  // Quantizes the inputs of an addition of results. Returns false if the node is already known or
+  // no such addition.
+  bool FindAddition(int i) {
+    const NodeDef& node = graph_.node(i);
     if (!IsOneOf(node.op(), {"Add", "AddV2"}) || node.input_size() < 2 ||
-        AttrOr(node, "T", DT_INVALID) != DT_FLOAT) {
+        AttrOr(node, "T", DT_INVALID) != DT_FLOAT || additions_.count(i) > 0 ||
+        !ReadsResult(node.input(0)) || !ReadsResult(node.input(1))) {
       return false;
     }
-    for (int i = 0; i < 2; ++i) {
-      const int origin = OriginOf(node.input(i));
-      if (origin < 0 || (results_.count(origin) == 0 && tensors_.count(origin) == 0)) return false;
+    additions_.insert(i);
+    results_.insert(EndOf(i));
+    for (int k = 0; k < 2; ++k) {
+      std::vector<size_t> group;
+      Mark(node.input(k), &group);
     }
+    return true;
+  }
+
+  // Quantizes the input of a pool or mean of results whose own result gets a range. Returns false
+  // if nothing is new.
+  bool FindMean(int i) {
+    const NodeDef& node = graph_.node(i);
+    const bool is_pool = node.op() == "AvgPool";
+    if ((!is_pool && node.op() != "Mean") || node.input_size() == 0 ||
+        AttrOr(node, "T", DT_INVALID) != DT_FLOAT || means_.count(i) > 0 ||
+        !ReadsResult(node.input(0))) {
+      return false;
+    }
+    const bool is_new = results_.insert(i).second;
+    const auto result = tensors_.find(i);
+    if (result == tensors_.end()) return is_new;
+    means_.insert(i);
+    std::vector<size_t> group;
+    if (is_pool) group.push_back(result->second);
+    Mark(node.input(0), &group);
     return true;
   }
 
@@ -392,9 +444,12 @@ class GraphQuantizer::Finder {
   // The nodes that read a node's outputs, once for each input. Readers of other outputs than the
   // first are listed for the node "".
   std::map<std::string, std::vector<int>> readers_;
-  // The last nodes of products and additions.
+  // The last nodes of products and additions, and means of such results.
   std::set<int> results_;
   std::set<int> additions_;
+  std::set<int> means_;
+  // The results of OriginOf() for nodes that move elements.
+  std::map<int, int> origins_;
   // The index in tensors_ of each node to quantize.
   std::map<int, size_t> tensors_;
 };
@@ -478,9 +533,12 @@ absl::StatusOr<std::string> AddRoundedWeights(const NodeDef& product, const Tens
     }
     most = std::max(most, std::abs(values[i]));
   }
-  // The scale must be a normal number, also for a channel without weights.
+  // A channel whose weights are all 0 may have any range. A tiny scale would make its bias exceed
+  // the integers of TensorFlow Lite.
+  const float largest = *std::max_element(max.begin(), max.end());
+  // The scale must be a normal number.
   constexpr float kLeast = kSymmetricLevels * 1e-30f;
-  for (float& most : max) most = std::max(most, kLeast);
+  for (float& most : max) most = std::max(most == 0 ? largest : most, kLeast);
   std::vector<float> min;
   for (const float most : max) min.push_back(-most);
   const std::string& input = product.input(1);
@@ -492,7 +550,11 @@ absl::StatusOr<std::string> AddRoundedWeights(const NodeDef& product, const Tens
   if (!depthwise) {
     return AddFakeQuant(name, kPerChannel, input, Floats(min), Floats(max), true, adder);
   }
-  const std::string flat = AddReshape(absl::StrCat(name, "/flat"), input, {-1, channels}, adder);
+  // TensorFlow Lite's converter accepts only this shape, because it reshapes the filter to the same
+  // shape.
+  const std::string flat =
+      AddReshape(absl::StrCat(name, "/flat"), input,
+                 {1, weights.dim_size(0), weights.dim_size(1), channels}, adder);
   const std::string rounded = AddFakeQuant(absl::StrCat(name, "/rounded"), kPerChannel, flat,
                                            Floats(min), Floats(max), true, adder);
   std::vector<int64_t> shape;

@@ -50,7 +50,7 @@ class RangeCalibrator {
   // found from the numbers of both.
   void Merge(const RangeCalibrator& other);
 
-  // Returns the range, extended to contain 0. It is [0, 1] if there was no number except 0.
+  // Returns the range, extended to contain 0. Empty and tiny ranges become [min, min + 1].
   float min() const;
   // Returns the upper end of the range.
   float max() const;
@@ -92,6 +92,8 @@ class RangeCalibrator {
 //     elements, the tensor before these nodes gets the range.
 //   - Both inputs of an addition of two results of products get ranges, and so does the input of
 //     its reader by these rules.
+//   - If the result of a Mean or AvgPool of results gets a range, its input gets a range. The input
+//     and the result of AvgPool share a range.
 //   - The tensors that a ConcatV2 joins share a range.
 //
 // Biases, batch normalization and ReLUs after a product remain part of it.
