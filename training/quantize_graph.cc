@@ -238,6 +238,7 @@ class GraphQuantizer::Finder {
     for (const int product : quantizer_.products_) {
       std::vector<size_t> group;
       Mark(graph_.node(product).input(0), &group);
+      quantizer_.input_tensors_.push_back(group.empty() ? kNoTensor : group[0]);
     }
     // Additions and means may read each other.
     constexpr int kMaxPasses = 100;
@@ -562,47 +563,161 @@ absl::StatusOr<std::string> AddRoundedWeights(const NodeDef& product, const Tens
   return AddReshape(name, rounded, shape, adder);
 }
 
+// Returns the constant weights of a product, directly or through Identity nodes.
+absl::StatusOr<Tensor> WeightsOf(const std::map<std::string, const NodeDef*>& nodes,
+                                 const NodeDef& product) {
+  const NodeDef* weights = nodes.at(std::string(NodeOfInput(product.input(1))));
+  while (weights->op() == "Identity") {
+    weights = nodes.at(std::string(NodeOfInput(weights->input(0))));
+  }
+  Tensor value;
+  GRADFLOW_RETURN_IF_ERROR(GetNodeAttr(*weights, "value", &value));
+  return value;
+}
+
+std::map<std::string, const NodeDef*> NodesByName(const GraphDef& graph) {
+  std::map<std::string, const NodeDef*> nodes;
+  for (const NodeDef& node : graph.node()) nodes.emplace(node.name(), &node);
+  return nodes;
+}
+
+// Rounds an activation to its range, and returns the name of the rounded activation.
+std::string AddRoundedActivation(const std::string& name, const std::string& input,
+                                 const RangeCalibrator& range, NodeAdder* adder) {
+  return AddFakeQuant(name, "FakeQuantWithMinMaxVars", input, Floats({range.min()}, true),
+                      Floats({range.max()}, true), false, adder);
+}
+
+// Adds a node of a float op with a type attribute T.
+std::string AddFloatNode(std::string name, const char* op, std::vector<std::string> inputs,
+                         NodeAdder* adder) {
+  NodeDef node = MakeNode(std::move(name), op, std::move(inputs));
+  (*node.mutable_attr())["T"].set_type(DT_FLOAT);
+  return adder->Add(std::move(node));
+}
+
+// Adds the mean over the first `axes` axes.
+std::string AddMean(const std::string& name, const std::string& input, int axes, NodeAdder* adder) {
+  Tensor indices(DT_INT32, {axes});
+  for (int i = 0; i < axes; ++i) indices.flat<int32_t>()(i) = i;
+  NodeDef node = MakeNode(name, "Mean",
+                          {input, adder->Add(MakeConstant(absl::StrCat(name, "/axes"), indices))});
+  (*node.mutable_attr())["T"].set_type(DT_FLOAT);
+  (*node.mutable_attr())["Tidx"].set_type(DT_INT32);
+  return adder->Add(std::move(node));
+}
+
 }  // namespace
 
-absl::StatusOr<GraphDef> GraphQuantizer::Quantize(
+std::vector<std::string> GraphQuantizer::products() const {
+  std::vector<std::string> names;
+  for (const int product : products_) names.push_back(graph_.node(product).name());
+  return names;
+}
+
+absl::StatusOr<std::vector<RangeCalibrator>> GraphQuantizer::JoinedRanges(
     const std::vector<RangeCalibrator>& ranges) const {
   if (ranges.size() != tensors_.size()) {
     return errors::InvalidArgument("expected ", tensors_.size(), " ranges, found ", ranges.size());
   }
+  // The first tensor of a group comes before the other tensors of the group.
   std::vector<RangeCalibrator> joined = ranges;
   for (size_t i = 0; i < ranges.size(); ++i) {
     if (groups_[i] != i) joined[groups_[i]].Merge(ranges[i]);
   }
+  for (size_t i = 0; i < ranges.size(); ++i) joined[i] = joined[groups_[i]];
+  return joined;
+}
+
+absl::StatusOr<GraphDef> GraphQuantizer::Quantize(const std::vector<RangeCalibrator>& ranges,
+                                                  const std::vector<Tensor>& corrections) const {
+  GRADFLOW_ASSIGN_OR_RETURN(const std::vector<RangeCalibrator> joined, JoinedRanges(ranges));
+  if (!corrections.empty() && corrections.size() != products_.size()) {
+    return errors::InvalidArgument("expected ", products_.size(), " corrections, found ",
+                                   corrections.size());
+  }
   GraphDef result = graph_;
   NodeAdder adder(&result);
   // The weights.
-  std::map<std::string, const NodeDef*> all;
-  for (const NodeDef& node : graph_.node()) all.emplace(node.name(), &node);
+  const std::map<std::string, const NodeDef*> nodes = NodesByName(graph_);
   for (const int product : products_) {
-    const NodeDef* weights = all[std::string(NodeOfInput(graph_.node(product).input(1)))];
-    while (weights->op() == "Identity") {
-      weights = all[std::string(NodeOfInput(weights->input(0)))];
-    }
-    Tensor value;
-    GRADFLOW_RETURN_IF_ERROR(GetNodeAttr(*weights, "value", &value));
+    GRADFLOW_ASSIGN_OR_RETURN(const Tensor weights, WeightsOf(nodes, graph_.node(product)));
     GRADFLOW_ASSIGN_OR_RETURN(const std::string rounded,
-                              AddRoundedWeights(graph_.node(product), value, &adder));
+                              AddRoundedWeights(graph_.node(product), weights, &adder));
     *result.mutable_node(product)->mutable_input(1) = rounded;
   }
   // The activations.
   std::map<std::string, std::string> rounded;
   for (size_t i = 0; i < tensors_.size(); ++i) {
-    const RangeCalibrator& range = joined[groups_[i]];
-    const std::string name = absl::StrCat(tensors_[i], "/quantized");
-    rounded[tensors_[i]] =
-        AddFakeQuant(name, "FakeQuantWithMinMaxVars", tensors_[i], Floats({range.min()}, true),
-                     Floats({range.max()}, true), false, &adder);
+    rounded[tensors_[i]] = AddRoundedActivation(absl::StrCat(tensors_[i], "/quantized"),
+                                                tensors_[i], joined[i], &adder);
   }
   for (int i = 0; i < graph_.node_size(); ++i) {
     for (std::string& input : *result.mutable_node(i)->mutable_input()) {
       const auto found = rounded.find(std::string(NodeOfInput(input)));
       if (found != rounded.end()) input = found->second;
     }
+  }
+  // The corrections. The corrected result takes the name of the product.
+  for (size_t i = 0; i < corrections.size(); ++i) {
+    const Tensor& correction = corrections[i];
+    const std::string& name = graph_.node(products_[i]).name();
+    if (correction.dtype() != DT_FLOAT || correction.dims() != 1) {
+      return errors::InvalidArgument(
+          "the correction of node '", name, "' must be a vector of floats, but is ",
+          DataTypeString(correction.dtype()), " ", correction.shape().DebugString());
+    }
+    NodeDef product = *result.mutable_node(products_[i]);
+    product.set_name(absl::StrCat(name, "/uncorrected"));
+    const std::string uncorrected = adder.Add(std::move(product));
+    const std::string bias =
+        adder.Add(MakeConstant(absl::StrCat(name, "/bias_correction"), correction));
+    NodeDef sum = MakeNode(name, "BiasAdd", {uncorrected, bias});
+    sum.set_device(graph_.node(products_[i]).device());
+    (*sum.mutable_attr())["T"].set_type(DT_FLOAT);
+    *result.mutable_node(products_[i]) = std::move(sum);
+  }
+  return result;
+}
+
+absl::StatusOr<GraphQuantizer::ErrorGraph> GraphQuantizer::MeasureErrors(
+    const std::vector<RangeCalibrator>& ranges) const {
+  GRADFLOW_ASSIGN_OR_RETURN(const std::vector<RangeCalibrator> joined, JoinedRanges(ranges));
+  ErrorGraph result;
+  result.graph = graph_;
+  NodeAdder adder(&result.graph);
+  const std::map<std::string, const NodeDef*> nodes = NodesByName(graph_);
+  for (size_t i = 0; i < products_.size(); ++i) {
+    const NodeDef& product = graph_.node(products_[i]);
+    const std::string& name = product.name();
+    GRADFLOW_ASSIGN_OR_RETURN(const Tensor weights, WeightsOf(nodes, product));
+    GRADFLOW_ASSIGN_OR_RETURN(const std::string rounded,
+                              AddRoundedWeights(product, weights, &adder));
+    NodeDef copy = product;
+    copy.set_name(absl::StrCat(name, "/quantized_product"));
+    *copy.mutable_input(1) = rounded;
+    // Nodes between the tensor with the range and the product only move elements, so the input
+    // itself may be rounded instead. Inputs without a range are integers.
+    if (input_tensors_[i] != kNoTensor) {
+      *copy.mutable_input(0) =
+          AddRoundedActivation(absl::StrCat(name, "/input_quantized"), product.input(0),
+                               joined[input_tensors_[i]], &adder);
+    }
+    const std::string quantized = adder.Add(std::move(copy));
+    const std::string error =
+        AddFloatNode(absl::StrCat(name, "/error"), "Sub", {name, quantized}, &adder);
+    const std::string squared_error =
+        AddFloatNode(absl::StrCat(name, "/error/squared"), "Square", {error}, &adder);
+    const std::string squared_result =
+        AddFloatNode(absl::StrCat(name, "/result/squared"), "Square", {name}, &adder);
+    const int rank = product.op() == "MatMul" ? 2 : 4;
+    ErrorTensors tensors;
+    tensors.mean = AddMean(absl::StrCat(name, "/error/mean"), error, rank - 1, &adder);
+    tensors.squared_error =
+        AddMean(absl::StrCat(name, "/error/mean_square"), squared_error, rank, &adder);
+    tensors.squared_result =
+        AddMean(absl::StrCat(name, "/result/mean_square"), squared_result, rank, &adder);
+    result.products.push_back(std::move(tensors));
   }
   return result;
 }

@@ -12,6 +12,7 @@
 #ifndef GRADFLOW_TRAINING_QUANTIZE_GRAPH_H_
 #define GRADFLOW_TRAINING_QUANTIZE_GRAPH_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -108,8 +109,37 @@ class GraphQuantizer {
   // Returns the number of products.
   int num_products() const { return static_cast<int>(products_.size()); }
 
+  // Returns the names of the products.
+  std::vector<std::string> products() const;
+
   // Returns the graph with fake-quantization nodes. `ranges` has an element for each of tensors().
-  absl::StatusOr<GraphDef> Quantize(const std::vector<RangeCalibrator>& ranges) const;
+  // If `corrections` is not empty, it has a vector for each of products(), with an element for each
+  // output channel. The vector is added to the result of the product.
+  absl::StatusOr<GraphDef> Quantize(const std::vector<RangeCalibrator>& ranges,
+                                    const std::vector<Tensor>& corrections = {}) const;
+
+  // Returns the range of each of tensors() in the quantized graph: tensors may share a range.
+  absl::StatusOr<std::vector<RangeCalibrator>> JoinedRanges(
+      const std::vector<RangeCalibrator>& ranges) const;
+
+  // Names of tensors of the graph of MeasureErrors(), for a product. The error is the exact result
+  // less the result with rounded weights and a rounded input. The input is computed in float, so an
+  // error does not contain errors of earlier products.
+  struct ErrorTensors {
+    // The mean error of each output channel: the correction for Quantize().
+    std::string mean;
+    // Scalars: the mean squares of the errors and of the exact results.
+    std::string squared_error;
+    std::string squared_result;
+  };
+  struct ErrorGraph {
+    GraphDef graph;
+    // An element for each of products().
+    std::vector<ErrorTensors> products;
+  };
+  // Returns the float graph with nodes that measure the errors of a run. `ranges` has an element
+  // for each of tensors().
+  absl::StatusOr<ErrorGraph> MeasureErrors(const std::vector<RangeCalibrator>& ranges) const;
 
  private:
   class Finder;
@@ -120,6 +150,9 @@ class GraphQuantizer {
   std::vector<size_t> groups_;
   // Indexes of nodes.
   std::vector<int> products_;
+  // For each product, the index of a tensor with the range of its input, or kNoTensor.
+  static constexpr size_t kNoTensor = SIZE_MAX;
+  std::vector<size_t> input_tensors_;
 };
 
 }  // namespace gradflow::training

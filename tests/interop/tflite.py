@@ -9,16 +9,17 @@ its reference kernels and with its optimized kernels. `gradflow run --int8=tflit
 every bit of the results, which are integers times a scale. `gradflow run --int8` must agree within one step for single
 ops; for networks, the script prints how often the largest output has the same index, and the mean difference in steps.
 
---record writes single ops with their inputs and TensorFlow Lite's results for tests/runtime/plan/tflite_rounding_test.cc.
+--record writes a graph of small single ops with their inputs and TensorFlow Lite's results, packed for
+tests/runtime/plan/tflite_rounding_test.cc. For each op, the graph has the constants NAME_x0_value, … and NAME_expected.
 """
 
 import argparse
 import collections
 import os
 import pathlib
-import struct
 import subprocess
 import sys
+import tarfile
 import tempfile
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -31,6 +32,8 @@ v1 = tf.compat.v1
 
 # The number of single ops of a graph. Conversion takes most of the time.
 GROUP = 8
+# The number of recorded ops of each kind.
+RECORDED = 3
 
 
 def pick(random, *choices):
@@ -57,11 +60,19 @@ def random_range(random):
     if kind == 1:
         return -bound, 0.0
     if kind == 2:
-        # The zero point is half of a step from two integers. TensorFlow Lite and fake quantization choose different ones.
+        # The zero point is half of a step from two integers.
         return -bound, bound
     if kind == 3:
         return -bound, bound * 127 / 128
     return -float(random.uniform(0.01, 6)), float(random.uniform(0.01, 6))
+
+
+def zero_points_differ(low, high):
+    """Returns whether fake quantization, in float, and TensorFlow Lite, in double, round the zero point differently."""
+    low, high = np.float32(low), np.float32(high)
+    in_float = -low / ((high - low) / np.float32(255))
+    in_double = -float(low) / ((float(high) - float(low)) / 255)
+    return np.floor(in_float + np.float32(0.5)) != np.floor(in_double + 0.5)
 
 
 def quantize_weights(random, weights, channels_axis_is_last=True):
@@ -91,8 +102,9 @@ def values(random, shape, low, high):
 class Case:
     """A single op: placeholders, their values and the result, which is rounded to a range."""
 
-    def __init__(self, random, name, index=0):
+    def __init__(self, random, name, index=0, small=False):
         self.random = random
+        self.small = small
         self.index = index
         self.name = name
         self.feeds = {}
@@ -101,9 +113,17 @@ class Case:
         self.tolerance = 1.01
         self.tied = False
 
+    def size(self, most):
+        """Returns a random size of a dimension."""
+        return int(self.random.integers(1, 2 + most // 4 if self.small else most))
+
+    def image(self):
+        """Returns the random shape of images."""
+        return [self.size(3), *(2 + self.size(9) for _ in range(2)), self.size(20)]
+
     def input(self, shape, limits=None):
         low, high = limits or random_range(self.random)
-        self.tied = self.tied or low == -high
+        self.tied = self.tied or zero_points_differ(low, high)
         name = f"{self.name}_x{len(self.feeds)}"
         x = v1.placeholder(tf.float32, shape, name=name)
         self.feeds[name] = values(self.random, shape, low, high)
@@ -111,7 +131,7 @@ class Case:
 
     def output(self, y, limits=None):
         low, high = limits or random_range(self.random)
-        self.tied = self.tied or low == -high
+        self.tied = self.tied or zero_points_differ(low, high)
         self.step = (high - low) / 255
         self.fetch = self.name + "_y"
         y = tf.identity(quantize(y, low, high), name=self.fetch)
@@ -125,10 +145,6 @@ class Case:
 # ---- Single ops ----
 
 
-def image(random, depth=None):
-    return [int(random.integers(1, 3)), *map(int, random.integers(3, 11, 2)), depth or int(random.integers(1, 20))]
-
-
 def convolved_range(random, terms):
     size = float(random.uniform(0.3, 3) * np.sqrt(terms))
     return pick(random, (-size, size * 0.8), (0.0, size), (-size * 0.3, size), (-size, size * 0.99))
@@ -136,10 +152,10 @@ def convolved_range(random, terms):
 
 def conv(case):
     random = case.random
-    shape = image(random)
+    shape = case.image()
     groups = pick(random, 1, 1, 1, 2, 3)
     shape[3] *= groups
-    out = int(random.integers(1, 20)) * groups
+    out = case.size(20) * groups
     size = list(map(int, random.integers(1, 4, 2)))
     dilation = pick(random, 1, 1, 2) if groups == 1 else 1
     stride = pick(random, 1, 2, 3) if dilation == 1 else 1
@@ -156,7 +172,7 @@ def conv(case):
 
 def depthwise(case):
     random = case.random
-    shape = image(random)
+    shape = case.image()
     multiplier = pick(random, 1, 1, 2, 3)
     size = list(map(int, random.integers(1, 4, 2)))
     stride = pick(random, 1, 2)
@@ -185,7 +201,7 @@ def depthwise(case):
 
 def fully_connected(case):
     random = case.random
-    rows, inner, out = (int(random.integers(1, n)) for n in (9, 70, 40))
+    rows, inner, out = (case.size(n) for n in (9, 70, 40))
     x = case.input([rows, inner])
     # The converter transposes the weights, which it cannot do with a range for each channel.
     weights = quantize_weights(random, weights_of(random, [inner, out]), channels_axis_is_last=False)
@@ -197,7 +213,7 @@ def fully_connected(case):
 
 def pair(case, op):
     random = case.random
-    shape = image(random)
+    shape = case.image()
     other = shape
     kind = random.integers(6)
     if kind == 0:
@@ -211,7 +227,7 @@ def pair(case, op):
 
 def pool(case, op, same_range):
     random = case.random
-    shape = image(random)
+    shape = case.image()
     limits = random_range(random)
     size = list(map(int, random.integers(1, 4, 2)))
     strides = list(map(int, random.integers(1, 4, 2)))
@@ -224,12 +240,12 @@ def pool(case, op, same_range):
 
 def concat(case):
     random = case.random
-    shape = image(random)
+    shape = case.image()
     axis = int(random.integers(1, 4))
     limits = random_range(random) if random.integers(2) else None
     inputs = []
     for _ in range(random.integers(2, 5)):
-        shape[axis] = int(random.integers(1, 9))
+        shape[axis] = case.size(9)
         inputs.append(case.input(shape, limits))
     case.output(tf.concat(inputs, axis), limits)
 
@@ -238,14 +254,14 @@ def pad(case):
     random = case.random
     limits = random_range(random)
     paddings = [[0, 0], *random.integers(0, 3, [2, 2]).tolist(), [0, 0]]
-    case.output(tf.pad(case.input(image(random), limits), paddings), limits)
+    case.output(tf.pad(case.input(case.image(), limits), paddings), limits)
 
 
 def mean(case):
     random = case.random
     axes = pick(random, [1, 2], [1, 2], [1], [2], [3], [1, 2, 3], [2, 3])
     limits = random_range(random)
-    y = tf.reduce_mean(case.input(image(random), limits), axes, keepdims=bool(random.integers(2)))
+    y = tf.reduce_mean(case.input(case.image(), limits), axes, keepdims=bool(random.integers(2)))
     if len(y.shape) < 2:
         y = tf.reshape(y, [-1, 1])
     case.output(y, limits if random.integers(3) == 0 else None)
@@ -254,14 +270,14 @@ def mean(case):
 def resize(case):
     random = case.random
     limits = random_range(random)
-    size = list(map(int, random.integers(1, 20, 2)))
-    case.output(v1.image.resize_nearest_neighbor(case.input(image(random), limits), size), limits)
+    size = [case.size(20), case.size(20)]
+    case.output(v1.image.resize_nearest_neighbor(case.input(case.image(), limits), size), limits)
 
 
 def reshape(case):
     random = case.random
     limits = random_range(random)
-    shape = image(random)
+    shape = case.image()
     case.output(tf.reshape(case.input(shape, limits), [shape[0], -1, shape[3]]), limits)
 
 
@@ -269,30 +285,30 @@ def transpose(case):
     random = case.random
     limits = random_range(random)
     order = [int(i) for i in random.permutation(4)]
-    case.output(tf.transpose(case.input(image(random), limits), order), limits)
+    case.output(tf.transpose(case.input(case.image(), limits), order), limits)
 
 
 def function(case, op, limits):
     random = case.random
     output = limits if random.integers(3) > 0 else None
     # TensorFlow Lite computes the result with its own scale, and then converts it.
-    case.output(op(case.input(image(random))), output)
+    case.output(op(case.input(case.image())), output)
     case.tolerance += 0 if output else (limits[1] - limits[0]) / 255 / case.step
 
 
 def softmax(case):
     random = case.random
-    shape = [int(random.integers(1, 6)), int(random.integers(2, 300))]
+    shape = [case.size(6), 1 + case.size(300)]
     case.output(tf.nn.softmax(case.input(shape)), (0.0, 255 / 256))
 
 
 def relu(case, op):
-    case.output(op(case.input(image(case.random))))
+    case.output(op(case.input(case.image())))
 
 
 def batch_matmul(case):
     random = case.random
-    batch, heads, m, k, n = map(int, random.integers(1, 9, 5))
+    batch, heads, m, k, n = (case.size(9) for _ in range(5))
     adjoint = bool(random.integers(2))
     y = tf.matmul(case.input([batch, heads, m, k]), case.input([batch, heads, *((n, k) if adjoint else (k, n))]),
                   transpose_b=adjoint)
@@ -303,7 +319,7 @@ def requantize(case):
     random = case.random
     limits = random_range(random)
     # The converter drops the second of two adjacent ranges.
-    case.output(tf.nn.max_pool2d(case.input(image(random), limits), 1, 1, "VALID"))
+    case.output(tf.nn.max_pool2d(case.input(case.image(), limits), 1, 1, "VALID"))
 
 
 KINDS = {
@@ -408,7 +424,7 @@ class Graph:
 
     def convert(self):
         """Returns TensorFlow Lite's model in integers."""
-        # The converter of version 1 would choose uint8, for which most ops compute in floats.
+        # The converter of version 1 would choose uint8, and most ops would compute in floats.
         wrapped = v1.wrap_function(lambda: tf.import_graph_def(self.def_, name=""), [])
         function = wrapped.prune(
             [wrapped.graph.get_tensor_by_name(name + ":0") for name in self.feeds],
@@ -561,6 +577,44 @@ def compare_networks(args, report, folder):
               f"greatest {np.max(differences):.4f}")
 
 
+def record(args, folder):
+    """Writes small single ops of all kinds."""
+
+    def make():
+        cases = []
+        for kind in args.kind or KINDS:
+            for seed in range(args.seed, args.seed + RECORDED):
+                case = Case(np.random.default_rng(seed), f"{kind}_{seed}", len(cases), small=True)
+                KINDS[kind](case)
+                cases.append(case)
+        return cases
+
+    graph = Graph(folder, make)
+    results, in_float = graph.run_tflite(graph.convert(), True)
+    if in_float:
+        raise RuntimeError(f"TensorFlow Lite computes in floats: {in_float}")
+    with graph.graph.as_default():
+        for name, value in graph.feeds.items():
+            tf.constant(value, name=name + "_value")
+        for case, result in zip(graph.cases, results):
+            tf.constant(result.reshape(-1, case.channels), name=case.name + "_expected")
+        graph_def = graph.graph.as_graph_def()
+    for node in graph_def.node:
+        node.attr.pop("_output_shapes", None)
+    graph_def.ClearField("library")
+    graph_def.ClearField("versions")
+    path = folder / "tflite_ops.pb"
+    path.write_bytes(graph_def.SerializeToString(deterministic=True))
+    with tarfile.open(args.record, "w:xz") as archive:
+        info = archive.gettarinfo(path, path.name)
+        info.mtime = info.uid = info.gid = 0
+        info.uname = info.gname = ""
+        archive.addfile(info, path.open("rb"))
+    exact = graph.run_gradflow(args.gradflow, "--int8=tflite")
+    equal = sum(np.array_equal(a.reshape(-1), b.reshape(-1)) for a, b in zip(results, exact))
+    print(f"{len(results)} ops recorded, {equal} with equal bytes")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("gradflow")
@@ -575,6 +629,8 @@ def main():
     kinds = args.kind or list(KINDS)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
+        if args.record:
+            return record(args, folder)
         jobs = [(kinds[i % len(kinds)], args.seed + i) for i in range(args.ops)]
         for first in range(0, len(jobs), GROUP):
             compare_ops(args, report, folder, jobs[first:first + GROUP])
