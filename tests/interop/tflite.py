@@ -315,6 +315,14 @@ def batch_matmul(case):
     case.output(y, convolved_range(random, k))
 
 
+def matmul(case):
+    random = case.random
+    m, k, n = (case.size(30) for _ in range(3))
+    adjoint = bool(random.integers(2))
+    y = tf.matmul(case.input([m, k]), case.input([n, k] if adjoint else [k, n]), transpose_b=adjoint)
+    case.output(y, convolved_range(random, k))
+
+
 def requantize(case):
     random = case.random
     limits = random_range(random)
@@ -343,6 +351,7 @@ KINDS = {
     "relu6": lambda case: relu(case, tf.nn.relu6),
     "requantize": requantize,
     "batch_matmul": batch_matmul,
+    "matmul": matmul,
 }
 
 
