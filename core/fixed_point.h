@@ -1,5 +1,5 @@
-// Factors as TensorFlow Lite's integer kernels apply them: in fixed point, with two roundings.
-// Internal.
+// Factors as TensorFlow Lite's integer kernels apply them: in fixed point, with one or two
+// roundings. Internal.
 #ifndef GRADFLOW_CORE_FIXED_POINT_H_
 #define GRADFLOW_CORE_FIXED_POINT_H_
 
@@ -54,6 +54,18 @@ inline int32_t Multiply(int32_t x, FixedPoint factor) {
   constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
   return RoundingShiftRight(static_cast<int32_t>(high < kMax ? high : kMax),
                             factor.shift < 0 ? -factor.shift : 0);
+}
+
+// Returns x * factor, rounded once to an integer, halves up. The result is clamped to 32 bits.
+inline int32_t MultiplyOnce(int32_t x, FixedPoint factor) {
+  const int32_t shift = 31 - factor.shift;
+  const int64_t product = int64_t{x} * factor.multiplier;
+  // A shift of 0 needs no rounding.
+  const int64_t half = shift > 0 ? int64_t{1} << (shift - 1) : 0;
+  const int64_t result = (product + half) >> shift;
+  constexpr int64_t kMin = std::numeric_limits<int32_t>::min();
+  constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
+  return static_cast<int32_t>(result < kMin ? kMin : result > kMax ? kMax : result);
 }
 
 }  // namespace gradflow

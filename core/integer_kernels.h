@@ -36,7 +36,7 @@ struct IntegerFormat {
   }
 };
 
-// The conversion of the exact sums of an output channel c to results. In float, with one rounding
+// The conversion of the exact sums of an output channel c to results. In float, with a rounding
 // after each operation, value = clamp(float(sum) * multiplier[c] + offset[c], lowest, highest). A
 // float result is the value. A uint8 result is the value rounded to the nearest integer, halves to
 // even, plus the zero point.
@@ -53,6 +53,8 @@ struct IntegerResult {
   // The multipliers and offsets above then have no effect.
   std::vector<FixedPoint> fixed;
   std::vector<int32_t> fixed_offset;
+  // Uses MultiplyOnce() instead of Multiply().
+  bool rounds_once = false;
 };
 
 // A product of activations and constant weights in integers.
@@ -91,6 +93,12 @@ class IntegerProductKernel {
 class IntegerFormKernel {
  public:
   virtual ~IntegerFormKernel() = default;
+  // Returns true for products of two activations, which are faster in integers. Other forms are
+  // worthwhile only between products.
+  virtual bool IsIntegerProduct() const { return false; }
+  // Returns true if TensorFlow Lite gives every result the scale 1/256 and the lowest zero point,
+  // and then converts it to the range of the fake-quantization node.
+  virtual bool HasTfLiteSigmoidFormat() const { return false; }
   struct Args {
     // The formats of the float inputs, which come before other inputs.
     std::vector<IntegerFormat> inputs;
@@ -122,8 +130,8 @@ class QuantizingKernel {
   // Returns the formats of output 0 with these ranges. inputs[0] is unset. The status says why the
   // levels are not 8-bit integers.
   virtual absl::StatusOr<Formats> FormatsOf(absl::Span<const Tensor> inputs) const = 0;
-  // Makes a kernel that computes the integers, DT_UINT8, of its only input: the integers of the
-  // levels to which this kernel rounds the same numbers. NaN becomes the zero point.
+  // Makes a kernel that computes the integers, DT_UINT8, of its only input. They stand for the same
+  // levels as the results of this kernel. NaN becomes the zero point.
   // REQUIRES: FormatsOf(inputs) has returned a single format
   virtual std::shared_ptr<const OpKernel> MakeQuantize(absl::Span<const Tensor> inputs) const = 0;
 };

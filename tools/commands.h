@@ -77,7 +77,7 @@ struct InspectFlags {
   bool plan = false;
   // Includes the passes of `run --fast` and `run --int8`.
   bool fast = false;
-  bool int8 = false;
+  std::string int8;
   CommandLimits limits;
   // See GraphFlags.
   std::vector<std::string> graph_limits;
@@ -125,7 +125,11 @@ struct QuantizeFlags {
   std::string method = "min-max";
   // The percentage of numbers within the ranges of the method "percentile".
   double percentile = 99.99;
+  // Adds the mean errors of products to their results.
+  bool bias_correction = false;
   std::string output;
+  // The page to write; empty for no page.
+  std::string report;
   CommandLimits limits;
   // See GraphFlags.
   std::vector<std::string> graph_limits;

@@ -234,9 +234,15 @@ void AddQuantizeFlags(CLI::App* command, QuantizeFlags* flags) {
                    "Percentage of the numbers of a tensor within its range")
       ->option_text("P")
       ->check(NumberUpTo(100));
+  command->add_flag("--bias-correction", flags->bias_correction,
+                    "Add the mean error of each channel of a product to its result");
   command->add_option("-o,--output", flags->output, "Quantized graph to write")
       ->required()
       ->option_text("OUT");
+  command
+      ->add_option("--report", flags->report,
+                   "Write a page with the ranges, their histograms, and the error of each product")
+      ->option_text("FILE.html");
   AddLimitFlags(command, &flags->limits);
   AddGraphLimitFlag(command, &flags->graph_limits);
 }
@@ -340,7 +346,10 @@ int Main(int argc, char** argv) {
       "--plan", inspect.plan, "List the nodes that a run eliminates, folds and fuses");
   inspect_command->add_flag("--fast", inspect.fast, "Include the changes of run --fast")
       ->needs(plan);
-  inspect_command->add_flag("--int8", inspect.int8, "Include the changes of run --int8")
+  inspect_command
+      ->add_flag("--int8{nearest}", inspect.int8,
+                 "Include the changes of run --int8, or of run --int8=tflite")
+      ->check(CLI::IsMember({std::string("nearest"), std::string(kTfLiteRounding)}))
       ->needs(plan);
   AddLimitFlags(inspect_command, &inspect.limits);
   AddGraphLimitFlag(inspect_command, &inspect.graph_limits);

@@ -172,12 +172,13 @@ absl::Status PrintPlan(const Graph& graph, const InspectFlags& flags, std::ostre
     for (; i < end; ++i) fetches.push_back(FormatTensorId(unused[i]));
   }
   GRADFLOW_ASSIGN_OR_RETURN(const PlanReport report,
-                            ReportPlan(graph, feeds, fetches, flags.fast, flags.int8));
+                            ReportPlan(graph, feeds, fetches, flags.fast, !flags.int8.empty(),
+                                       flags.int8 == kTfLiteRounding));
   out << "plan: " << report.planned_nodes << " nodes of " << report.needed_nodes << "\n";
   PrintChanges("eliminated", report.merged, out);
   PrintChanges("folded", report.folded, out);
   PrintChanges("fused", report.fused, out);
-  if (flags.int8) PrintChanges("in float", report.in_float, out, /*is_reason=*/true);
+  if (!flags.int8.empty()) PrintChanges("in float", report.in_float, out, /*is_reason=*/true);
   return absl::OkStatus();
 }
 

@@ -120,7 +120,9 @@ float RangeCalibrator::max() const {
   const Range found = range();
   const auto min = static_cast<float>(found.min);
   const auto max = static_cast<float>(found.max);
-  return max > min ? max : min + 1;
+  // The scale of smaller ranges is not a normal number.
+  constexpr float kLeast = 256 * std::numeric_limits<float>::min();
+  return max - min >= kLeast ? max : min + 1;
 }
 
 // ---- Least squares ----
@@ -236,23 +238,20 @@ class GraphQuantizer::Finder {
     for (const int product : quantizer_.products_) {
       std::vector<size_t> group;
       Mark(graph_.node(product).input(0), &group);
+      quantizer_.input_tensors_.push_back(group.empty() ? kNoTensor : group[0]);
     }
-    // An addition may read another one.
+    // Additions and means may read each other.
     constexpr int kMaxPasses = 100;
     bool found = true;
     for (int pass = 0; found && pass < kMaxPasses; ++pass) {
       found = false;
       for (int i = 0; i < graph_.node_size(); ++i) {
-        if (additions_.count(i) == 0 && IsAdditionOfResults(graph_.node(i))) {
-          found = true;
-          additions_.insert(i);
-          results_.insert(EndOf(i));
-          for (int k = 0; k < 2; ++k) {
-            std::vector<size_t> group;
-            Mark(graph_.node(i).input(k), &group);
-          }
-        }
+        found = FindAddition(i) || found;
+        found = FindMean(i) || found;
       }
+    }
+    for (size_t i = 0; i < quantizer_.groups_.size(); ++i) {
+      quantizer_.groups_[i] = FirstOfGroup(i);
     }
     return absl::OkStatus();
   }
@@ -317,15 +316,38 @@ class GraphQuantizer::Finder {
   }
 
   // Returns the tensor whose elements an input reads, through nodes that only move elements.
-  int OriginOf(absl::string_view input) const {
+  int OriginOf(absl::string_view input) {
+    // Many inputs may read the same long chain of nodes, so the chain's nodes keep the result.
+    std::vector<int> chain;
+    int origin = -1;
     for (int steps = 0; steps < graph_.node_size(); ++steps) {
       const int index = IndexOf(NodeOfInput(input));
-      if (index < 0) return -1;
+      if (index < 0) break;
       const NodeDef& node = graph_.node(index);
-      if (!MovesElements(node.op()) || node.input_size() == 0) return index;
+      if (!MovesElements(node.op()) || node.input_size() == 0) {
+        origin = index;
+        break;
+      }
+      const auto [it, is_new] = origins_.emplace(index, -1);
+      if (!is_new) {
+        origin = it->second;
+        break;
+      }
+      chain.push_back(index);
       input = node.input(0);
     }
-    return -1;
+    for (const int index : chain) origins_[index] = origin;
+    return origin;
+  }
+
+  // Returns the first tensor of a group: the member that is its own parent.
+  size_t FirstOfGroup(size_t tensor) {
+    std::vector<size_t>& groups = quantizer_.groups_;
+    while (groups[tensor] != tensor) {
+      groups[tensor] = groups[groups[tensor]];
+      tensor = groups[tensor];
+    }
+    return tensor;
   }
 
   // Quantizes the tensor of an input. Tensors of a group share a range.
@@ -351,11 +373,9 @@ class GraphQuantizer::Finder {
     }
     // Joins the groups of all members.
     for (size_t i = 1; i < group->size(); ++i) {
-      const size_t from = quantizer_.groups_[(*group)[i]];
-      const size_t to = quantizer_.groups_[(*group)[0]];
-      for (size_t& of : quantizer_.groups_) {
-        if (of == from) of = to;
-      }
+      const size_t a = FirstOfGroup((*group)[i]);
+      const size_t b = FirstOfGroup((*group)[0]);
+      quantizer_.groups_[std::max(a, b)] = std::min(a, b);
     }
   }
 
@@ -374,15 +394,48 @@ class GraphQuantizer::Finder {
     return false;
   }
 
-  bool IsAdditionOfResults(const NodeDef& node) const {
+  // Returns true if the input reads the result of a product, an addition or a mean, or a tensor
+  // that gets a range.
+  bool ReadsResult(absl::string_view input) {
+    const int origin = OriginOf(input);
+    return origin >= 0 && (results_.count(origin) > 0 || tensors_.count(origin) > 0);
+  }
+
+  // Quantizes the inputs of an addition of results. Returns false if the node is already known or
+  // no such addition.
+  bool FindAddition(int i) {
+    const NodeDef& node = graph_.node(i);
     if (!IsOneOf(node.op(), {"Add", "AddV2"}) || node.input_size() < 2 ||
-        AttrOr(node, "T", DT_INVALID) != DT_FLOAT) {
+        AttrOr(node, "T", DT_INVALID) != DT_FLOAT || additions_.count(i) > 0 ||
+        !ReadsResult(node.input(0)) || !ReadsResult(node.input(1))) {
       return false;
     }
-    for (int i = 0; i < 2; ++i) {
-      const int origin = OriginOf(node.input(i));
-      if (origin < 0 || (results_.count(origin) == 0 && tensors_.count(origin) == 0)) return false;
+    additions_.insert(i);
+    results_.insert(EndOf(i));
+    for (int k = 0; k < 2; ++k) {
+      std::vector<size_t> group;
+      Mark(node.input(k), &group);
     }
+    return true;
+  }
+
+  // Quantizes the input of a pool or mean of results whose own result gets a range. Returns false
+  // if nothing is new.
+  bool FindMean(int i) {
+    const NodeDef& node = graph_.node(i);
+    const bool is_pool = node.op() == "AvgPool";
+    if ((!is_pool && node.op() != "Mean") || node.input_size() == 0 ||
+        AttrOr(node, "T", DT_INVALID) != DT_FLOAT || means_.count(i) > 0 ||
+        !ReadsResult(node.input(0))) {
+      return false;
+    }
+    const bool is_new = results_.insert(i).second;
+    const auto result = tensors_.find(i);
+    if (result == tensors_.end()) return is_new;
+    means_.insert(i);
+    std::vector<size_t> group;
+    if (is_pool) group.push_back(result->second);
+    Mark(node.input(0), &group);
     return true;
   }
 
@@ -392,9 +445,12 @@ class GraphQuantizer::Finder {
   // The nodes that read a node's outputs, once for each input. Readers of other outputs than the
   // first are listed for the node "".
   std::map<std::string, std::vector<int>> readers_;
-  // The last nodes of products and additions.
+  // The last nodes of products and additions, and means of such results.
   std::set<int> results_;
   std::set<int> additions_;
+  std::set<int> means_;
+  // The results of OriginOf() for nodes that move elements.
+  std::map<int, int> origins_;
   // The index in tensors_ of each node to quantize.
   std::map<int, size_t> tensors_;
 };
@@ -478,9 +534,12 @@ absl::StatusOr<std::string> AddRoundedWeights(const NodeDef& product, const Tens
     }
     most = std::max(most, std::abs(values[i]));
   }
-  // The scale must be a normal number, also for a channel without weights.
+  // A channel whose weights are all 0 may have any range. A tiny scale would make its bias exceed
+  // the integers of TensorFlow Lite.
+  const float largest = *std::max_element(max.begin(), max.end());
+  // The scale must be a normal number.
   constexpr float kLeast = kSymmetricLevels * 1e-30f;
-  for (float& most : max) most = std::max(most, kLeast);
+  for (float& most : max) most = std::max(most == 0 ? largest : most, kLeast);
   std::vector<float> min;
   for (const float most : max) min.push_back(-most);
   const std::string& input = product.input(1);
@@ -492,7 +551,11 @@ absl::StatusOr<std::string> AddRoundedWeights(const NodeDef& product, const Tens
   if (!depthwise) {
     return AddFakeQuant(name, kPerChannel, input, Floats(min), Floats(max), true, adder);
   }
-  const std::string flat = AddReshape(absl::StrCat(name, "/flat"), input, {-1, channels}, adder);
+  // TensorFlow Lite's converter accepts only this shape, because it reshapes the filter to the same
+  // shape.
+  const std::string flat =
+      AddReshape(absl::StrCat(name, "/flat"), input,
+                 {1, weights.dim_size(0), weights.dim_size(1), channels}, adder);
   const std::string rounded = AddFakeQuant(absl::StrCat(name, "/rounded"), kPerChannel, flat,
                                            Floats(min), Floats(max), true, adder);
   std::vector<int64_t> shape;
@@ -500,47 +563,161 @@ absl::StatusOr<std::string> AddRoundedWeights(const NodeDef& product, const Tens
   return AddReshape(name, rounded, shape, adder);
 }
 
+// Returns the constant weights of a product, directly or through Identity nodes.
+absl::StatusOr<Tensor> WeightsOf(const std::map<std::string, const NodeDef*>& nodes,
+                                 const NodeDef& product) {
+  const NodeDef* weights = nodes.at(std::string(NodeOfInput(product.input(1))));
+  while (weights->op() == "Identity") {
+    weights = nodes.at(std::string(NodeOfInput(weights->input(0))));
+  }
+  Tensor value;
+  GRADFLOW_RETURN_IF_ERROR(GetNodeAttr(*weights, "value", &value));
+  return value;
+}
+
+std::map<std::string, const NodeDef*> NodesByName(const GraphDef& graph) {
+  std::map<std::string, const NodeDef*> nodes;
+  for (const NodeDef& node : graph.node()) nodes.emplace(node.name(), &node);
+  return nodes;
+}
+
+// Rounds an activation to its range, and returns the name of the rounded activation.
+std::string AddRoundedActivation(const std::string& name, const std::string& input,
+                                 const RangeCalibrator& range, NodeAdder* adder) {
+  return AddFakeQuant(name, "FakeQuantWithMinMaxVars", input, Floats({range.min()}, true),
+                      Floats({range.max()}, true), false, adder);
+}
+
+// Adds a node of a float op with a type attribute T.
+std::string AddFloatNode(std::string name, const char* op, std::vector<std::string> inputs,
+                         NodeAdder* adder) {
+  NodeDef node = MakeNode(std::move(name), op, std::move(inputs));
+  (*node.mutable_attr())["T"].set_type(DT_FLOAT);
+  return adder->Add(std::move(node));
+}
+
+// Adds the mean over the first `axes` axes.
+std::string AddMean(const std::string& name, const std::string& input, int axes, NodeAdder* adder) {
+  Tensor indices(DT_INT32, {axes});
+  for (int i = 0; i < axes; ++i) indices.flat<int32_t>()(i) = i;
+  NodeDef node = MakeNode(name, "Mean",
+                          {input, adder->Add(MakeConstant(absl::StrCat(name, "/axes"), indices))});
+  (*node.mutable_attr())["T"].set_type(DT_FLOAT);
+  (*node.mutable_attr())["Tidx"].set_type(DT_INT32);
+  return adder->Add(std::move(node));
+}
+
 }  // namespace
 
-absl::StatusOr<GraphDef> GraphQuantizer::Quantize(
+std::vector<std::string> GraphQuantizer::products() const {
+  std::vector<std::string> names;
+  for (const int product : products_) names.push_back(graph_.node(product).name());
+  return names;
+}
+
+absl::StatusOr<std::vector<RangeCalibrator>> GraphQuantizer::JoinedRanges(
     const std::vector<RangeCalibrator>& ranges) const {
   if (ranges.size() != tensors_.size()) {
     return errors::InvalidArgument("expected ", tensors_.size(), " ranges, found ", ranges.size());
   }
+  // The first tensor of a group comes before the other tensors of the group.
   std::vector<RangeCalibrator> joined = ranges;
   for (size_t i = 0; i < ranges.size(); ++i) {
     if (groups_[i] != i) joined[groups_[i]].Merge(ranges[i]);
   }
+  for (size_t i = 0; i < ranges.size(); ++i) joined[i] = joined[groups_[i]];
+  return joined;
+}
+
+absl::StatusOr<GraphDef> GraphQuantizer::Quantize(const std::vector<RangeCalibrator>& ranges,
+                                                  const std::vector<Tensor>& corrections) const {
+  GRADFLOW_ASSIGN_OR_RETURN(const std::vector<RangeCalibrator> joined, JoinedRanges(ranges));
+  if (!corrections.empty() && corrections.size() != products_.size()) {
+    return errors::InvalidArgument("expected ", products_.size(), " corrections, found ",
+                                   corrections.size());
+  }
   GraphDef result = graph_;
   NodeAdder adder(&result);
   // The weights.
-  std::map<std::string, const NodeDef*> all;
-  for (const NodeDef& node : graph_.node()) all.emplace(node.name(), &node);
+  const std::map<std::string, const NodeDef*> nodes = NodesByName(graph_);
   for (const int product : products_) {
-    const NodeDef* weights = all[std::string(NodeOfInput(graph_.node(product).input(1)))];
-    while (weights->op() == "Identity") {
-      weights = all[std::string(NodeOfInput(weights->input(0)))];
-    }
-    Tensor value;
-    GRADFLOW_RETURN_IF_ERROR(GetNodeAttr(*weights, "value", &value));
+    GRADFLOW_ASSIGN_OR_RETURN(const Tensor weights, WeightsOf(nodes, graph_.node(product)));
     GRADFLOW_ASSIGN_OR_RETURN(const std::string rounded,
-                              AddRoundedWeights(graph_.node(product), value, &adder));
+                              AddRoundedWeights(graph_.node(product), weights, &adder));
     *result.mutable_node(product)->mutable_input(1) = rounded;
   }
   // The activations.
   std::map<std::string, std::string> rounded;
   for (size_t i = 0; i < tensors_.size(); ++i) {
-    const RangeCalibrator& range = joined[groups_[i]];
-    const std::string name = absl::StrCat(tensors_[i], "/quantized");
-    rounded[tensors_[i]] =
-        AddFakeQuant(name, "FakeQuantWithMinMaxVars", tensors_[i], Floats({range.min()}, true),
-                     Floats({range.max()}, true), false, &adder);
+    rounded[tensors_[i]] = AddRoundedActivation(absl::StrCat(tensors_[i], "/quantized"),
+                                                tensors_[i], joined[i], &adder);
   }
   for (int i = 0; i < graph_.node_size(); ++i) {
     for (std::string& input : *result.mutable_node(i)->mutable_input()) {
       const auto found = rounded.find(std::string(NodeOfInput(input)));
       if (found != rounded.end()) input = found->second;
     }
+  }
+  // The corrections. The corrected result takes the name of the product.
+  for (size_t i = 0; i < corrections.size(); ++i) {
+    const Tensor& correction = corrections[i];
+    const std::string& name = graph_.node(products_[i]).name();
+    if (correction.dtype() != DT_FLOAT || correction.dims() != 1) {
+      return errors::InvalidArgument(
+          "the correction of node '", name, "' must be a vector of floats, but is ",
+          DataTypeString(correction.dtype()), " ", correction.shape().DebugString());
+    }
+    NodeDef product = *result.mutable_node(products_[i]);
+    product.set_name(absl::StrCat(name, "/uncorrected"));
+    const std::string uncorrected = adder.Add(std::move(product));
+    const std::string bias =
+        adder.Add(MakeConstant(absl::StrCat(name, "/bias_correction"), correction));
+    NodeDef sum = MakeNode(name, "BiasAdd", {uncorrected, bias});
+    sum.set_device(graph_.node(products_[i]).device());
+    (*sum.mutable_attr())["T"].set_type(DT_FLOAT);
+    *result.mutable_node(products_[i]) = std::move(sum);
+  }
+  return result;
+}
+
+absl::StatusOr<GraphQuantizer::ErrorGraph> GraphQuantizer::MeasureErrors(
+    const std::vector<RangeCalibrator>& ranges) const {
+  GRADFLOW_ASSIGN_OR_RETURN(const std::vector<RangeCalibrator> joined, JoinedRanges(ranges));
+  ErrorGraph result;
+  result.graph = graph_;
+  NodeAdder adder(&result.graph);
+  const std::map<std::string, const NodeDef*> nodes = NodesByName(graph_);
+  for (size_t i = 0; i < products_.size(); ++i) {
+    const NodeDef& product = graph_.node(products_[i]);
+    const std::string& name = product.name();
+    GRADFLOW_ASSIGN_OR_RETURN(const Tensor weights, WeightsOf(nodes, product));
+    GRADFLOW_ASSIGN_OR_RETURN(const std::string rounded,
+                              AddRoundedWeights(product, weights, &adder));
+    NodeDef copy = product;
+    copy.set_name(absl::StrCat(name, "/quantized_product"));
+    *copy.mutable_input(1) = rounded;
+    // Nodes between the tensor with the range and the product only move elements, so the input
+    // itself may be rounded instead. Inputs without a range are integers.
+    if (input_tensors_[i] != kNoTensor) {
+      *copy.mutable_input(0) =
+          AddRoundedActivation(absl::StrCat(name, "/input_quantized"), product.input(0),
+                               joined[input_tensors_[i]], &adder);
+    }
+    const std::string quantized = adder.Add(std::move(copy));
+    const std::string error =
+        AddFloatNode(absl::StrCat(name, "/error"), "Sub", {name, quantized}, &adder);
+    const std::string squared_error =
+        AddFloatNode(absl::StrCat(name, "/error/squared"), "Square", {error}, &adder);
+    const std::string squared_result =
+        AddFloatNode(absl::StrCat(name, "/result/squared"), "Square", {name}, &adder);
+    const int rank = product.op() == "MatMul" ? 2 : 4;
+    ErrorTensors tensors;
+    tensors.mean = AddMean(absl::StrCat(name, "/error/mean"), error, rank - 1, &adder);
+    tensors.squared_error =
+        AddMean(absl::StrCat(name, "/error/mean_square"), squared_error, rank, &adder);
+    tensors.squared_result =
+        AddMean(absl::StrCat(name, "/result/mean_square"), squared_result, rank, &adder);
+    result.products.push_back(std::move(tensors));
   }
   return result;
 }

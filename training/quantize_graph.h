@@ -12,6 +12,7 @@
 #ifndef GRADFLOW_TRAINING_QUANTIZE_GRAPH_H_
 #define GRADFLOW_TRAINING_QUANTIZE_GRAPH_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -50,7 +51,7 @@ class RangeCalibrator {
   // found from the numbers of both.
   void Merge(const RangeCalibrator& other);
 
-  // Returns the range, extended to contain 0. It is [0, 1] if there was no number except 0.
+  // Returns the range, extended to contain 0. Empty and tiny ranges become [min, min + 1].
   float min() const;
   // Returns the upper end of the range.
   float max() const;
@@ -92,6 +93,8 @@ class RangeCalibrator {
 //     elements, the tensor before these nodes gets the range.
 //   - Both inputs of an addition of two results of products get ranges, and so does the input of
 //     its reader by these rules.
+//   - If the result of a Mean or AvgPool of results gets a range, its input gets a range. The input
+//     and the result of AvgPool share a range.
 //   - The tensors that a ConcatV2 joins share a range.
 //
 // Biases, batch normalization and ReLUs after a product remain part of it.
@@ -106,8 +109,37 @@ class GraphQuantizer {
   // Returns the number of products.
   int num_products() const { return static_cast<int>(products_.size()); }
 
+  // Returns the names of the products.
+  std::vector<std::string> products() const;
+
   // Returns the graph with fake-quantization nodes. `ranges` has an element for each of tensors().
-  absl::StatusOr<GraphDef> Quantize(const std::vector<RangeCalibrator>& ranges) const;
+  // If `corrections` is not empty, it has a vector for each of products(), with an element for each
+  // output channel. The vector is added to the result of the product.
+  absl::StatusOr<GraphDef> Quantize(const std::vector<RangeCalibrator>& ranges,
+                                    const std::vector<Tensor>& corrections = {}) const;
+
+  // Returns the range of each of tensors() in the quantized graph: tensors may share a range.
+  absl::StatusOr<std::vector<RangeCalibrator>> JoinedRanges(
+      const std::vector<RangeCalibrator>& ranges) const;
+
+  // Names of tensors of the graph of MeasureErrors(), for a product. The error is the exact result
+  // less the result with rounded weights and a rounded input. The input is computed in float, so an
+  // error does not contain errors of earlier products.
+  struct ErrorTensors {
+    // The mean error of each output channel: the correction for Quantize().
+    std::string mean;
+    // Scalars: the mean squares of the errors and of the exact results.
+    std::string squared_error;
+    std::string squared_result;
+  };
+  struct ErrorGraph {
+    GraphDef graph;
+    // An element for each of products().
+    std::vector<ErrorTensors> products;
+  };
+  // Returns the float graph with nodes that measure the errors of a run. `ranges` has an element
+  // for each of tensors().
+  absl::StatusOr<ErrorGraph> MeasureErrors(const std::vector<RangeCalibrator>& ranges) const;
 
  private:
   class Finder;
@@ -118,6 +150,9 @@ class GraphQuantizer {
   std::vector<size_t> groups_;
   // Indexes of nodes.
   std::vector<int> products_;
+  // For each product, the index of a tensor with the range of its input, or kNoTensor.
+  static constexpr size_t kNoTensor = SIZE_MAX;
+  std::vector<size_t> input_tensors_;
 };
 
 }  // namespace gradflow::training

@@ -52,16 +52,12 @@ def gradflow_time(bench, repeat):
 
 
 def tflite_runner(graph_def, array, threads):
-    graph = tf.Graph()
-    with graph.as_default():
-        tf.import_graph_def(graph_def, name="")
-        session = tf.compat.v1.Session(graph=graph)
-        converter = tf.compat.v1.lite.TFLiteConverter.from_session(
-            session, [graph.get_tensor_by_name("input:0")], [graph.get_tensor_by_name("output:0")]
-        )
-        converter.optimizations = [tf.lite.Optimize.DEFAULT]
-        model = converter.convert()
-    interpreter = tf.lite.Interpreter(model_content=model, num_threads=threads)
+    # The converter of version 1 would choose uint8, and convolutions would compute in floats.
+    wrapped = tf.compat.v1.wrap_function(lambda: tf.import_graph_def(graph_def, name=""), [])
+    function = wrapped.prune(wrapped.graph.get_tensor_by_name("input:0"), wrapped.graph.get_tensor_by_name("output:0"))
+    converter = tf.lite.TFLiteConverter.from_concrete_functions([function])
+    converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    interpreter = tf.lite.Interpreter(model_content=converter.convert(), num_threads=threads)
     interpreter.allocate_tensors()
     x, y = interpreter.get_input_details()[0]["index"], interpreter.get_output_details()[0]["index"]
 

@@ -88,9 +88,10 @@ class BatchMatMulKernel final : public OpKernel, public FusibleKernel, public In
                          steps, done);
   }
 
+  bool IsIntegerProduct() const override { return true; }
   absl::StatusOr<std::shared_ptr<const OpKernel>> MakeIntegerForm(const Args& args) const override {
     return MakeIntegerBatchMatMul(
-        args, adj_x_, adj_y_,
+        args, adj_x_, adj_y_, /*rounds_once=*/false,
         [x = adj_x_, y = adj_y_](const KernelContext& ctx) { return ShapeOf(ctx, x, y); });
   }
 

@@ -138,7 +138,7 @@ class PairMultiplier {
 class IntegerBatchMatMul final : public OpKernel {
  public:
   IntegerBatchMatMul(const IntegerFormKernel::Args& args, bool transpose_x, bool transpose_y,
-                     IntegerProductShape shape)
+                     bool rounds_once, IntegerProductShape shape)
       : args_(args),
         transpose_x_(transpose_x),
         transpose_y_(transpose_y),
@@ -155,6 +155,7 @@ class IntegerBatchMatMul final : public OpKernel {
     if (args.tflite_rounding) {
       result_.fixed = {ToFixedPoint(factor)};
       result_.fixed_offset = {0};
+      result_.rounds_once = rounds_once;
     }
   }
 
@@ -246,7 +247,10 @@ class IntegerBatchMatMul final : public OpKernel {
   uint8_t Round(int64_t sum) const {
     float steps = static_cast<float>(sum) * result_.multiplier[0];
     if (!result_.fixed.empty()) {
-      steps = static_cast<float>(gradflow::Multiply(static_cast<int32_t>(sum), result_.fixed[0]));
+      const auto lite_sum = static_cast<int32_t>(sum);
+      const FixedPoint factor = result_.fixed[0];
+      steps = static_cast<float>(result_.rounds_once ? MultiplyOnce(lite_sum, factor)
+                                                     : gradflow::Multiply(lite_sum, factor));
     }
     return static_cast<uint8_t>(
         static_cast<int32_t>(std::nearbyint(std::clamp(steps, result_.lowest, result_.highest))) +
@@ -273,8 +277,10 @@ class IntegerBatchMatMul final : public OpKernel {
 
 std::shared_ptr<const OpKernel> MakeIntegerBatchMatMul(const IntegerFormKernel::Args& args,
                                                        bool transpose_x, bool transpose_y,
+                                                       bool rounds_once,
                                                        IntegerProductShape shape) {
-  return std::make_shared<IntegerBatchMatMul>(args, transpose_x, transpose_y, std::move(shape));
+  return std::make_shared<IntegerBatchMatMul>(args, transpose_x, transpose_y, rounds_once,
+                                              std::move(shape));
 }
 
 }  // namespace gradflow

@@ -16,10 +16,11 @@ namespace gradflow {
 using IntegerProductShape = std::function<absl::StatusOr<TensorShape>(const KernelContext&)>;
 
 // Makes the kernel of the product of inputs 0 and 1, [..., m, k] and [..., k, n], or their
-// transposes. Their other dimensions broadcast.
+// transposes. Their other dimensions broadcast. `rounds_once` is IntegerResult::rounds_once, for
+// the rounding of TensorFlow Lite.
 std::shared_ptr<const OpKernel> MakeIntegerBatchMatMul(const IntegerFormKernel::Args& args,
                                                        bool transpose_x, bool transpose_y,
-                                                       IntegerProductShape shape);
+                                                       bool rounds_once, IntegerProductShape shape);
 
 }  // namespace gradflow
 

@@ -106,8 +106,10 @@ class MatMulKernel final : public OpKernel,
     weights.channel_stride = transpose_b_ ? weights.inner : 1;
     return MakeIntegerMatMul(weights, args);
   }
+  bool IsIntegerProduct() const override { return true; }
   absl::StatusOr<std::shared_ptr<const OpKernel>> MakeIntegerForm(const Args& args) const override {
-    return MakeIntegerBatchMatMul(args, transpose_a_, transpose_b_,
+    // TensorFlow Lite's fully connected layers round once.
+    return MakeIntegerBatchMatMul(args, transpose_a_, transpose_b_, /*rounds_once=*/true,
                                   [a = transpose_a_, b = transpose_b_](const KernelContext& ctx) {
                                     return ProductShape(ctx, a, b);
                                   });

@@ -53,7 +53,8 @@ class IntegerConv final : public OpKernel {
     const bool are_bytes = std::all_of(weights, weights + filter.num_elements(),
                                        [](int16_t w) { return w >= -128 && w <= 127; });
     if (attrs.depthwise && filter.dim_size(filter.dims() - 1) == 1 && are_bytes) {
-      GRADFLOW_RETURN_IF_ERROR(CheckIntegerSums({weights, inner, out_depth, out_depth, 1}));
+      GRADFLOW_RETURN_IF_ERROR(
+          CheckIntegerSums({weights, inner, out_depth, out_depth, 1}, args.result, 0));
       conv->depthwise_weights_.assign(weights, weights + filter.num_elements());
       conv->depthwise_.emplace_back(args.result, 0, out_depth);
       for (int64_t c = 0; c < out_depth; ++c) {

@@ -109,8 +109,9 @@ class TfLiteSoftmax final : public OpKernel {
     const float factor = 1 / (sum * scale_);
     for (int64_t i = 0; i < n; ++i) {
       const float steps = std::round(exponentials_[max - x[i]] * factor);
-      y[i] = static_cast<uint8_t>(static_cast<int32_t>(std::clamp(steps, lowest_, highest_)) +
-                                  zero_point_);
+      // The factor may be infinite, so that steps may be NaN.
+      const float clamped = steps > lowest_ ? std::min(steps, highest_) : lowest_;
+      y[i] = static_cast<uint8_t>(static_cast<int32_t>(clamped) + zero_point_);
     }
   }
 

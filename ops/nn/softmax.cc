@@ -163,6 +163,7 @@ class FloatSoftmax final : public OpKernel, public IntegerFormKernel {
   absl::Status Compute(KernelContext& ctx) const override {
     return softmax::Compute<float, false>(ctx);
   }
+  bool HasTfLiteSigmoidFormat() const override { return true; }
   absl::StatusOr<std::shared_ptr<const OpKernel>> MakeIntegerForm(const Args& args) const override {
     return MakeIntegerSoftmax(args);
   }

@@ -166,7 +166,8 @@ void IntegerMean::RoundLikeTfLite(const int64_t* sums, int64_t n, int64_t count,
   while (shift < kMaxShift && (int64_t{2} << shift) <= count) ++shift;
   shift = std::max(0, std::min(shift, kMaxShift + fixed_.shift));
   FixedPoint factor;
-  factor.multiplier = static_cast<int32_t>((int64_t{fixed_.multiplier} << shift) / count);
+  // Factors may be negative, which a shift would not allow.
+  factor.multiplier = static_cast<int32_t>(fixed_.multiplier * (int64_t{1} << shift) / count);
   factor.shift = fixed_.shift - shift;
   for (int64_t i = 0; i < n; ++i) {
     const auto sum = static_cast<int32_t>(sums[i] - count * from_.zero_point);

@@ -108,7 +108,8 @@ IntegerCoefficients::IntegerCoefficients(const IntegerResult& result, int64_t fi
       lowest_(result.lowest),
       highest_(result.highest),
       zero_point_(result.zero_point),
-      is_float_(result.is_float) {
+      is_float_(result.is_float),
+      rounds_once_(result.rounds_once) {
   const auto element = [&](const auto& values, int64_t c) {
     return values[values.size() == 1 ? 0 : static_cast<size_t>(first + c)];
   };
@@ -129,6 +130,7 @@ IntegerStore IntegerCoefficients::store() const {
   store.multiplier = multiplier_.data();
   store.offset = offset_.data();
   store.fixed = fixed_.empty() ? nullptr : fixed_.data();
+  store.rounds_once = rounds_once_;
   store.lowest = lowest_;
   store.highest = highest_;
   store.zero_point = zero_point_;
@@ -136,13 +138,20 @@ IntegerStore IntegerCoefficients::store() const {
   return store;
 }
 
-absl::Status CheckIntegerSums(const IntegerWeights& weights) {
+absl::Status CheckIntegerSums(const IntegerWeights& weights, const IntegerResult& result,
+                              int64_t first_channel) {
+  const std::vector<int32_t>& offsets = result.fixed_offset;
   for (int64_t c = 0; c < weights.channels; ++c) {
     int64_t sum = 0;
     for (int64_t k = 0; k < weights.inner; ++k) {
       sum += std::abs(weights.data[k * weights.inner_stride + c * weights.channel_stride]);
     }
-    if (sum > std::numeric_limits<int32_t>::max() / kMaxInput) {
+    int64_t most = std::numeric_limits<int32_t>::max();
+    if (!offsets.empty()) {
+      most -= std::abs(
+          int64_t{offsets[offsets.size() == 1 ? 0 : static_cast<size_t>(first_channel + c)]});
+    }
+    if (sum > most / kMaxInput) {
       return errors::InvalidArgument("a sum of ", weights.inner, " products may exceed 32 bits");
     }
   }
@@ -159,7 +168,7 @@ IntegerMatrix::IntegerMatrix(int64_t inner, int64_t channels, IntegerCoefficient
 absl::StatusOr<IntegerMatrix> IntegerMatrix::Pack(const IntegerWeights& weights, int32_t zero_point,
                                                   const IntegerResult& result,
                                                   int64_t first_channel) {
-  GRADFLOW_RETURN_IF_ERROR(CheckIntegerSums(weights));
+  GRADFLOW_RETURN_IF_ERROR(CheckIntegerSums(weights, result, first_channel));
   IntegerMatrix matrix(weights.inner, weights.channels,
                        IntegerCoefficients(result, first_channel, weights.channels));
   std::vector<int32_t> factors(matrix.coefficients_.sum_offset.size());
@@ -175,8 +184,8 @@ absl::StatusOr<IntegerMatrix> IntegerMatrix::Pack(const IntegerWeights& weights,
       highest = std::max(highest, weight(k));
       sum += weight(k);
     }
-    // Moves the weights of asymmetric ranges into the range of a signed byte. The sum of the inputs
-    // then adds what is missing in the sum of products.
+    // Moves the weights of asymmetric ranges into the range of a signed byte. The sum of the
+    // inputs, times the factor, then completes the sum of products.
     constexpr int32_t kLowest = std::numeric_limits<int8_t>::min();
     constexpr int32_t kHighest = std::numeric_limits<int8_t>::max();
     int32_t factor = 0;

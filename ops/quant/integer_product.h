@@ -48,10 +48,13 @@ class IntegerCoefficients {
   float highest_;
   int32_t zero_point_;
   bool is_float_;
+  bool rounds_once_;
 };
 
-// Returns an error if a sum of products with these weights may exceed 32 bits.
-absl::Status CheckIntegerSums(const IntegerWeights& weights);
+// Returns an error if a sum of products with these weights, plus its offset in fixed point, may
+// exceed 32 bits. The channels are the channels of `result` from `first_channel` on.
+absl::Status CheckIntegerSums(const IntegerWeights& weights, const IntegerResult& result,
+                              int64_t first_channel);
 
 // Constant weights and the conversion of the sums. Immutable.
 class IntegerMatrix {

@@ -317,7 +317,9 @@ void StoreFixedPoint(const int32_t* sums, int64_t c, int64_t n, const IntegerSto
   const auto lowest = static_cast<int32_t>(store.lowest);
   const auto highest = static_cast<int32_t>(store.highest);
   for (int64_t i = 0; i < n; ++i) {
-    const int32_t steps = Multiply(sums[i], store.fixed[c + i]);
+    const FixedPoint factor = store.fixed[c + i];
+    const int32_t steps =
+        store.rounds_once ? MultiplyOnce(sums[i], factor) : Multiply(sums[i], factor);
     y[i] = static_cast<uint8_t>(std::clamp(steps, lowest, highest) + store.zero_point);
   }
 }

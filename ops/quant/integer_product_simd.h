@@ -27,6 +27,7 @@ struct IntegerStore {
   const float* offset;
   // If not null, sums are multiplied in fixed point instead.
   const FixedPoint* fixed;
+  bool rounds_once;
   float lowest;
   float highest;
   int32_t zero_point;

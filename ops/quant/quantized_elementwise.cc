@@ -54,8 +54,8 @@ absl::Status AddTables(KernelContext& ctx, const OperandTable<A>& a, const Opera
   });
 }
 
-// The table of an operand of QuantizedAdd. TensorFlow converts a single element by itself. It
-// converts the integers of tensors linearly from those of 0 and 1.
+// The table of an operand of QuantizedAdd. TensorFlow converts a single element by itself. In
+// tensors, it converts the integers 0 and 1, and extrapolates from them.
 template <typename Q>
 OperandTable<Q> AddendTable(bool is_single, const QuantizedRange& from, const QuantizedRange& to) {
   const auto convert = [&](Q q) {

@@ -68,8 +68,8 @@ struct QuantizedLimits {
   static constexpr int64_t kHighest = std::numeric_limits<Q>::max();
   // The number of integers.
   static constexpr double kCount = static_cast<double>(kHighest - kLowest + 1);
-  // The size of a range in which the highest integer stands for max, relative to a range with
-  // kCount steps.
+  // The ratio of two sizes of a range with the same step: kCount steps, and the steps between the
+  // lowest and the highest integer.
   static constexpr double kAdjust = kCount / (kCount - 1);
 
   static Q Clamped(int64_t value) { return static_cast<Q>(std::clamp(value, kLowest, kHighest)); }

@@ -16,8 +16,8 @@
 namespace gradflow::requantize {
 namespace {
 
-// Returns the range of the numbers of input 0, extended to contain 0. The bounds of an empty input
-// are those of the empty range between the highest and the lowest integer, as in TensorFlow.
+// Returns the range of the numbers of input 0, extended to contain 0. For an empty input, the range
+// goes from the number of the highest integer to the number of the lowest, as in TensorFlow.
 QuantizedRange UsedRange(const KernelContext& ctx, const QuantizedRange& range) {
   const auto* const x = static_cast<const int32_t*>(ctx.input(0).raw_data());
   const int64_t n = ctx.input(0).NumElements();

@@ -7,7 +7,7 @@
 //   - A pending value is computed from integers by one kernel, which is not yet made. It is a
 //     product with constant weights, a pair (the sum or product of two tensors), a table (a
 //     function of each element), or a form (the form in integers of another kernel). Biases,
-//     activations and moves after it join it if each has one reader.
+//     activations and moves after it join it if each has a single reader.
 //
 // If a fake-quantization node reads a pending value, one kernel computes the integers of the
 // fake-quantization node. A product that no such node reads becomes a kernel that returns floats.
@@ -46,6 +46,7 @@ namespace gradflow {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr char kTooLarge[] = "its results exceed the range of its format";
 constexpr int kNone = -1;
 
 // A uint8 tensor of the plan, and its format.
@@ -87,7 +88,7 @@ struct PendingValue {
   const IntegerFormKernel* form = nullptr;
   // kPair: the product of the two tensors if true, otherwise their sum.
   bool multiplies = false;
-  // The clamp of the value. Tables and concatenations have none.
+  // The clamp of the value. Tables and concatenations have no clamp.
   double lowest = -kInfinity;
   double highest = kInfinity;
 
@@ -212,8 +213,10 @@ class IntegerPlanner {
       if (pending.is_done) continue;
       const int32_t last = pending.nodes.back();
       if (pending.kind != PendingValue::kProduct) {
-        if (pending.may_be_clamped()) {
-          Report(pending.nodes[0], "no fake-quantization node reads its result");
+        // A table of more nodes or a fake-quantization node may use a table.
+        if (pending.kind != PendingValue::kTable || used_tables_.count(last) == 0) {
+          Report(pending.kind == PendingValue::kTable ? last : pending.nodes[0],
+                 "no fake-quantization node reads its result");
         }
         continue;
       }
@@ -358,6 +361,7 @@ class IntegerPlanner {
       result = Quantize(pending, node, kernel, inputs, format);
     } else if (const PendingValue* const table = TableOf(x)) {
       PendingValue copy = *table;
+      used_tables_.insert(x.node);
       result = Quantize(&copy, node, kernel, inputs, format);
     } else if (const int source = IntegersOf(x); source != kNone) {
       if (integers(source).format == format && !HasControls(node)) {
@@ -389,7 +393,7 @@ class IntegerPlanner {
         if (!MakeProduct(pending, &format, &added)) return kNone;
         break;
       case PendingValue::kPair:
-        MakePair(*pending, format, &added);
+        if (!MakePair(*pending, format, &added)) return kNone;
         break;
       case PendingValue::kTable:
         if (!MakeTable(*pending, quantizer, kernel, ranges, format, &added)) return kNone;
@@ -416,8 +420,9 @@ class IntegerPlanner {
       if (!moved.ok()) return kNone;
       value = {graph_.AddNode(*moved), 0};
     }
-    const bool is_product = pending->kind == PendingValue::kProduct ||
-                            (pending->kind == PendingValue::kForm && pending->inputs.size() > 1);
+    const bool is_product =
+        pending->kind == PendingValue::kProduct ||
+        (pending->kind == PendingValue::kForm && pending->form->IsIntegerProduct());
     if (is_product) {
       MarkRead(pending->inputs);
       return AddIntegers(value, format, {}, /*is_computed=*/true);
@@ -593,10 +598,13 @@ class IntegerPlanner {
     SetClamp(*pending, format, &args.result.lowest, &args.result.highest);
     if (format != nullptr) args.result.zero_point = format->zero_point;
     bool finite = AreFinite(pending->multiplier, step) && AreFinite(pending->offset, step);
-    if (tflite_ && format != nullptr)
+    if (tflite_ && format != nullptr) {
       finite = finite && SetFixedPoint(*pending, step, &args.result);
-    auto kernel = finite ? pending->product->MakeIntegerProduct(args)
-                         : errors::Unimplemented("its results exceed the range of its format");
+      // TensorFlow Lite rounds fully connected layers once.
+      args.result.rounds_once = pending->rank == 2;
+    }
+    auto kernel =
+        finite ? pending->product->MakeIntegerProduct(args) : errors::Unimplemented(kTooLarge);
     pending->is_done = true;
     if (!kernel.ok()) {
       Report(pending->nodes[0], kernel.status().message());
@@ -616,6 +624,8 @@ class IntegerPlanner {
     for (size_t c = 0; c < pending.multiplier.size(); ++c) {
       const double factor = pending.multiplier[c] / step;
       if (std::abs(factor) >= FixedPoint::kMaxFactor) return false;
+      // The offset is multiplied like the sum.
+      if (factor == 0 && pending.offset[c] != 0) return false;
       const double offset = std::round(pending.offset[c] / pending.offset_scale[c]);
       // NaN is not less either.
       if (!(std::abs(offset) < kMax)) return false;
@@ -737,7 +747,8 @@ class IntegerPlanner {
                         PendingValue* pending) {
     if (!AreFinite(multiplier) || !AreFinite(offset)) return false;
     for (size_t c = 0; c < pending->offset_scale.size(); ++c) {
-      pending->offset_scale[c] *= multiplier[c] / pending->multiplier[c];
+      // The scale of a channel whose products are multiplied by 0 does not matter.
+      if (multiplier[c] != 0) pending->offset_scale[c] *= multiplier[c] / pending->multiplier[c];
     }
     pending->multiplier = std::move(multiplier);
     pending->offset = std::move(offset);
@@ -779,10 +790,16 @@ class IntegerPlanner {
     return true;
   }
 
-  void MakePair(const PendingValue& pending, const IntegerFormat& format,
+  bool MakePair(const PendingValue& pending, const IntegerFormat& format,
                 PlanGraph::NewNode* added) {
     const IntegerValue& a = integers(pending.inputs[0]);
     const IntegerValue& b = integers(pending.inputs[1]);
+    const double largest = pending.multiplies ? static_cast<double>(a.format.scale) * b.format.scale
+                                              : std::max(a.format.scale, b.format.scale);
+    if (!CanScale(largest, format)) {
+      Report(pending.nodes[0], kTooLarge);
+      return false;
+    }
     IntegerPair pair;
     pair.formats[0] = a.format;
     pair.formats[1] = b.format;
@@ -793,6 +810,13 @@ class IntegerPlanner {
     *added = NewIntegerNode(pending.nodes);
     added->kernel = MakeIntegerPair(pair);
     added->inputs = {a.value, b.value};
+    return true;
+  }
+
+  // Returns true if steps of size `scale` can be converted to steps of the format.
+  static bool CanScale(double scale, const IntegerFormat& format) {
+    // NaN is not less.
+    return std::abs(scale) / format.scale < FixedPoint::kMaxFactor;
   }
 
   // Returns a node of the plan that computes in integers.
@@ -828,21 +852,38 @@ class IntegerPlanner {
     for (int i = 0; i < graph_.num_inputs(node); ++i) {
       added->inputs.push_back(graph_.edge(node, i));
     }
+    double scale = 1;
     for (size_t i = 0; i < pending->inputs.size(); ++i) {
       args.inputs.push_back(integers(pending->inputs[i]).format);
       added->inputs[i] = integers(pending->inputs[i]).value;
+      scale *= args.inputs.back().scale;
     }
-    args.format = format;
-    args.factor = pending->multiplier[0];
-    SetClamp(*pending, &format, &args.lowest, &args.highest);
+    pending->is_done = true;
+    // The values of a softmax do not depend on the scale of its input.
+    const double factor = pending->multiplier[0];
+    if (!CanScale(factor * scale, format) || !CanScale(factor, format)) {
+      Report(node, kTooLarge);
+      return false;
+    }
+    const bool is_fixed =
+        tflite_ && pending->nodes.size() == 1 && pending->form->HasTfLiteSigmoidFormat();
+    args.format = is_fixed ? TfLiteSigmoidFormat() : format;
+    args.factor = factor;
+    SetClamp(*pending, &args.format, &args.lowest, &args.highest);
     args.tflite_rounding = tflite_;
     absl::StatusOr<std::shared_ptr<const OpKernel>> kernel = pending->form->MakeIntegerForm(args);
-    pending->is_done = true;
     if (!kernel.ok()) {
       Report(node, kernel.status().message());
       return false;
     }
     added->kernel = *std::move(kernel);
+    if (is_fixed && !(args.format == format)) {
+      added->output_types = {DT_UINT8};
+      const PlanGraph::Value fixed = {graph_.AddNode(std::move(*added)), 0};
+      *added = rewriter_.NewNodeFor(pending->nodes, "IntegerLookUp");
+      added->kernel = MakeLookUp(TfLiteRequantize(args.format, format));
+      added->inputs = {fixed};
+    }
     return true;
   }
 
@@ -892,6 +933,7 @@ class IntegerPlanner {
         return false;
       }
       if (table == nullptr) continue;
+      used_tables_.insert(value.node);
       for (const int32_t other : table->nodes) {
         if (std::find(pending.nodes.begin(), pending.nodes.end(), other) == pending.nodes.end()) {
           pending.nodes.push_back(other);
@@ -914,7 +956,7 @@ class IntegerPlanner {
       const absl::StatusOr<Tensor> values = ComputeTable(pending);
       if (!values.ok()) return false;
       if (tflite_) {
-        table = TfLiteTable(values->flat<float>(), format);
+        table = TfLiteTableOf(pending, values->flat<float>(), format);
       } else {
         std::vector<Tensor> inputs = ranges;
         inputs[0] = *values;
@@ -934,6 +976,23 @@ class IntegerPlanner {
     added->kernel = MakeLookUp(table);
     added->inputs = {input.value};
     return true;
+  }
+
+  // Returns the integers of the values of a table. TensorFlow Lite has fixed formats for the
+  // results of some ops, and then converts them.
+  IntegerTable TfLiteTableOf(const PendingValue& pending, absl::Span<const float> values,
+                             const IntegerFormat& format) const {
+    IntegerFormat fixed = format;
+    if (pending.nodes.size() == 1) {
+      const uint32_t roles = RolesOf(graph_.origin(pending.nodes[0]).type_string());
+      if ((roles & kSigmoid) != 0) fixed = TfLiteSigmoidFormat();
+      if ((roles & kTanh) != 0) fixed = TfLiteTanhFormat();
+    }
+    if (fixed == format || !CanScale(fixed.scale, format)) return TfLiteTable(values, format);
+    IntegerTable table = TfLiteTable(values, fixed);
+    const IntegerTable converted = TfLiteRequantize(fixed, format);
+    for (uint8_t& q : table) q = converted[q];
+    return table;
   }
 
   // Sets *table if TensorFlow Lite computes the nodes by scaling integers: a quantizer or a ReLU.
@@ -1025,6 +1084,8 @@ class IntegerPlanner {
       }
       IntegerFormat format = bytes.format;
       format.scale = scale;
+      // A range of a fake-quantization node would give the scale before the multiplication.
+      format.min = format.max = 0;
       integers_[static_cast<size_t>(node)] = AddIntegers(bytes.value, format, {source});
       return true;
     }
@@ -1135,6 +1196,8 @@ class IntegerPlanner {
   std::vector<PendingValue> pending_values_;
   // The constants that are weights of products.
   internal::HashSet<int32_t> packed_;
+  // The last nodes of the tables that other tables or fake-quantization nodes use.
+  internal::HashSet<int32_t> used_tables_;
   // Fake-quantization nodes and the integers of their results.
   std::vector<std::pair<int32_t, int>> quantizers_;
 };

@@ -48,11 +48,13 @@ void ReportFused(const PlanGraph& graph, PlanReport* report) {
 
 absl::StatusOr<PlanReport> ReportPlan(const Graph& graph, const std::vector<std::string>& feeds,
                                       const std::vector<std::string>& fetches,
-                                      bool fold_batch_norms, bool integer_inference) {
+                                      bool fold_batch_norms, bool integer_inference,
+                                      bool tflite_rounding) {
   PlanReport report;
   PlanOptions options;
   options.fold_batch_norms = fold_batch_norms;
   options.integer_inference = integer_inference;
+  options.tflite_rounding = tflite_rounding;
   options.report = &report;
   KernelCache kernels;
   PlanNames names;

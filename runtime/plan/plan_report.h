@@ -38,7 +38,8 @@ struct PlanReport {
 // Makes a plan like a session does, and reports on it. Returns the errors of Plan::Make().
 absl::StatusOr<PlanReport> ReportPlan(const Graph& graph, const std::vector<std::string>& feeds,
                                       const std::vector<std::string>& fetches,
-                                      bool fold_batch_norms, bool integer_inference = false);
+                                      bool fold_batch_norms, bool integer_inference = false,
+                                      bool tflite_rounding = false);
 
 }  // namespace gradflow
 #pragma GCC visibility pop

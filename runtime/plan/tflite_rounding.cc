@@ -51,6 +51,25 @@ IntegerTable TfLiteRequantize(const IntegerFormat& from, const IntegerFormat& to
   return table;
 }
 
+IntegerTable TfLiteRequantize(const IntegerFormat& from, const IntegerFormat& to) {
+  return TfLiteRequantize(from, to, static_cast<double>(from.scale) / to.scale,
+                          static_cast<float>(-to.zero_point),
+                          static_cast<float>(to.highest - to.zero_point));
+}
+
+IntegerFormat TfLiteSigmoidFormat() {
+  IntegerFormat format;
+  format.scale = 1.0f / 256;
+  return format;
+}
+
+IntegerFormat TfLiteTanhFormat() {
+  IntegerFormat format;
+  format.scale = 1.0f / 128;
+  format.zero_point = 128;
+  return format;
+}
+
 IntegerTable TfLiteTable(absl::Span<const float> numbers, const IntegerFormat& format) {
   const float inverse = 1 / format.scale;
   IntegerTable table;

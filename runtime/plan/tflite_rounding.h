@@ -15,7 +15,7 @@ namespace gradflow {
 double RangeScale(const IntegerFormat& format);
 
 // Returns the format that the converter derives from the range of `format`. Its scale and zero
-// point may differ from those of the fake-quantization node, which computes them in float.
+// point may differ from the scale and zero point of the node, which computes them in float.
 IntegerFormat TfLiteFormat(const IntegerFormat& format);
 
 // Returns the integer of a number, in steps from the zero point and clamped to the format: divided
@@ -26,6 +26,15 @@ int32_t TfLiteSteps(double number, double scale, const IntegerFormat& format);
 // quotient of the scales is `factor`.
 IntegerTable TfLiteRequantize(const IntegerFormat& from, const IntegerFormat& to, double factor,
                               float lowest, float highest);
+
+// Converts integers to another format, without a further clamp. REQUIRES: the quotient of the
+// scales is less than FixedPoint::kMaxFactor
+IntegerTable TfLiteRequantize(const IntegerFormat& from, const IntegerFormat& to);
+
+// Returns the format of every Sigmoid and Softmax, and the format of every Tanh. They do not depend
+// on ranges.
+IntegerFormat TfLiteSigmoidFormat();
+IntegerFormat TfLiteTanhFormat();
 
 // Returns the table of numbers[256], rounded to the format.
 IntegerTable TfLiteTable(absl::Span<const float> numbers, const IntegerFormat& format);

@@ -17,7 +17,7 @@ _gradflow() {
     gradients) options="--tag --of --wrt --output --check --recompute --timeout --memory-limit --allow-read --allow-write --graph-limit --plugin" ;;
     checkpoint) options="--tensor --output --diff --timeout --memory-limit" ;;
     freeze) options="--tag --signature --outputs --output --timeout --memory-limit --graph-limit --plugin" ;;
-    quantize) options="--tag --data --method --percentile --output --timeout --memory-limit --graph-limit --plugin" ;;
+    quantize) options="--tag --data --method --percentile --bias-correction --output --report --timeout --memory-limit --graph-limit --plugin" ;;
     convert) options="--tag --timeout --memory-limit --graph-limit" ;;
     view) options="--tag --output --diff --timeout --memory-limit --graph-limit --plugin" ;;
     edit) options="--tag --output --port --threads --memory-limit --timeout --allow-read --allow-write --graph-limit --plugin" ;;

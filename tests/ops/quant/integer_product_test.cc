@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
+#include <limits>
 #include <memory>
 #include <random>
 #include <string>
@@ -250,6 +252,38 @@ TEST(IntegerProduct, RefusesSumsThatMayExceed32Bits) {
     } else {
       EXPECT_THAT(kernel.status(), StatusIs(absl::StatusCode::kInvalidArgument,
                                             "a sum of 66400 products may exceed 32 bits"));
+    }
+  }
+}
+
+// In fixed point, the offset is part of the sum.
+TEST(IntegerProduct, RefusesOffsetsThatMayExceed32Bits) {
+  Tensor weights(DT_INT16, {1, 1, 2, 1});
+  weights.span<int16_t>()[0] = weights.span<int16_t>()[1] = 100;
+  constexpr int32_t kLargest = std::numeric_limits<int32_t>::max() - 2 * 100 * 255;
+  for (const bool depthwise : {false, true}) {
+    for (const int32_t offset : {kLargest, kLargest + 1, -kLargest, -kLargest - 1}) {
+      IntegerProductArgs args;
+      args.weights = weights;
+      args.result.multiplier = args.result.offset = {1};
+      args.result.lowest = 0;
+      args.result.highest = 255;
+      args.result.fixed = {ToFixedPoint(0x1p-24)};
+      args.result.fixed_offset = {offset};
+      ConvAttrs attrs;
+      attrs.depthwise = depthwise;
+      if (depthwise) args.weights = *weights.Reshaped({2, 1, 1, 1});
+      const auto kernel = MakeIntegerConv(attrs, args);
+      if (std::abs(offset) == kLargest) {
+        GRADFLOW_ASSERT_OK(kernel.status());
+        Tensor x(DT_UINT8, depthwise ? TensorShape{1, 2, 1, 1} : TensorShape{1, 1, 1, 2});
+        x.span<uint8_t>()[0] = x.span<uint8_t>()[1] = 255;
+        GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor y, Compute(**kernel, x, false));
+        EXPECT_EQ(y.span<uint8_t>()[0], offset > 0 ? 128 : 0);
+      } else {
+        EXPECT_THAT(kernel.status(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                              "a sum of 2 products may exceed 32 bits"));
+      }
     }
   }
 }

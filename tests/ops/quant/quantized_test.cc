@@ -508,6 +508,45 @@ TEST(QuantizedOps, RejectBadRanges) {
   expect_error(UnaryOp("RequantizationRange", wide(0, -kInf)), "input_max must be finite");
 }
 
+TEST(QuantizedOps, RejectRangesThatAreNoScalars) {
+  std::mt19937 random(14);
+  const Quantized x = RandomQuantized(DT_QUINT8, {1, 1, 1, 1}, -1, 1, &random);
+  const Tensor bound = AsTensor<float>({1});
+  for (int i = 0; i < 4; ++i) {
+    OpTester conv("QuantizedConv2D");
+    conv.Input(x.tensor).Input(x.tensor).Attr("strides", {1, 1, 1, 1}).Attr("padding", "SAME");
+    for (int k = 0; k < 4; ++k) conv.Input(k == i ? bound : AsScalar<float>(k % 2 == 0 ? -1 : 1));
+    const char* const kNames[] = {"min_input", "max_input", "min_filter", "max_filter"};
+    EXPECT_THAT(conv.Run(), StatusIs(kInvalidArgument, HasSubstr(kNames[i])));
+  }
+  for (int i = 0; i < 2; ++i) {
+    OpTester pool("QuantizedAvgPool");
+    pool.Input(x.tensor).Attr("ksize", {1, 1, 1, 1}).Attr("strides", {1, 1, 1, 1});
+    pool.Attr("padding", "SAME");
+    for (int k = 0; k < 2; ++k) pool.Input(k == i ? bound : AsScalar<float>(k == 0 ? -1 : 1));
+    EXPECT_THAT(pool.Run(),
+                StatusIs(kInvalidArgument, HasSubstr(i == 0 ? "min_input" : "max_input")));
+  }
+}
+
+// Tensors without elements may have huge dimensions.
+TEST(QuantizedOps, RejectSizesThatOverflow) {
+  constexpr int64_t kHuge = int64_t{1} << 40;
+  const auto empty = [](const TensorShape& shape) {
+    return Quantized{Tensor(DT_QUINT8, shape), -1, 1};
+  };
+  const auto conv = [](OpTester op) {
+    return op.Attr("strides", {1, 1, 1, 1}).Attr("padding", "SAME");
+  };
+  EXPECT_THAT(Binary("QuantizedMatMul", empty({kHuge, 0}), empty({0, kHuge})).Run(),
+              StatusIs(kInvalidArgument, HasSubstr("elements")));
+  // A filter without elements could have loops over its huge dimension.
+  EXPECT_THAT(conv(Binary("QuantizedConv2D", empty({1, 1, 1, 0}), empty({kHuge, 1, 0, 1}))).Run(),
+              StatusIs(kInvalidArgument, HasSubstr("no dimension of 0")));
+  EXPECT_THAT(conv(Binary("QuantizedConv2D", empty({1, kHuge, 0, 1}), empty({1, 1, 1, 1}))).Run(),
+              IsOk());
+}
+
 // Sizes of ranges that overflow or underflow float have no undefined results.
 TEST(QuantizedOps, TakeExtremeRanges) {
   std::mt19937 random(12);

@@ -69,9 +69,10 @@ class IntegerInferenceTest : public ::testing::Test {
     return PlanLabels(scope_, x_, fetches, options);
   }
 
-  absl::StatusOr<Tensor> Run(const Output& fetch, const Tensor& x, bool integers,
-                             int threads = 1) const {
+  absl::StatusOr<Tensor> Run(const Output& fetch, const Tensor& x, bool integers, int threads = 1,
+                             bool tflite_rounding = false) const {
     SessionOptions options;
+    options.tflite_rounding = tflite_rounding;
     options.config.set_intra_op_parallelism_threads(threads);
     options.config.set_inter_op_parallelism_threads(threads);
     options.integer_inference = integers;
@@ -533,6 +534,101 @@ TEST_F(IntegerInferenceTest, ReportsWhyNodesComputeInFloats) {
           "a/Conv2D: its input is not quantized", "b: its weights are not quantized to 8 bits",
           "c: its range is not constant", "d: it rounds to more than 256 levels",
           "e: no fake-quantization node reads its result", "g/Max: this op has no integer kernel"));
+}
+
+// A table may be part of a longer table, so only the last node is reported.
+TEST_F(IntegerInferenceTest, ReportsFunctionsAndConcatenationsThatNoQuantizerReads) {
+  const Scope& s = scope_;
+  const Output x = Quantized(s, x_);
+  const Output a = ops::Sigmoid(s.WithOpName("a"), x);
+  const Output b = ops::Tanh(s.WithOpName("b"), a);
+  const Output used = Quantized(s, ops::Tanh(s.WithOpName("used"), x), -1, 1);
+  const Output c = ops::Concat(s.WithOpName("c"), {used, x}, 0);
+  const Output d = ops::MatMul(s.WithOpName("d"), used, Weights(s, {4, 4}));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(
+      const PlanReport report,
+      ReportPlan(*s.graph(), {"x"}, {b.name(), c.name(), d.name()}, false, true));
+  std::vector<std::string> texts;
+  for (const PlanReport::Change& change : report.in_float) {
+    texts.push_back(absl::StrCat(change.name, ": ", change.origins[0]));
+  }
+  EXPECT_THAT(texts,
+              ::testing::UnorderedElementsAre("b: no fake-quantization node reads its result",
+                                              "c: no fake-quantization node reads its result"));
+}
+
+// Results whose steps are far smaller than the steps of the inputs compute in floats.
+TEST_F(IntegerInferenceTest, HugeRatiosOfScalesStayInFloat) {
+  const TensorShape shape = {2, 4, 4, 3};
+  const Build builds[] = {
+      [](const Scope& s, const Output& x) { return ops::AddV2(s, x, x); },
+      [](const Scope& s, const Output& x) { return ops::Mul(s, x, x); },
+      [](const Scope& s, const Output& x) {
+        return ops::AvgPool(s, x, {1, 2, 2, 1}, {1, 2, 2, 1}, "SAME");
+      },
+      [](const Scope& s, const Output& x) {
+        return ops::Mean(s, x, {1, 2}, ops::Mean::KeepDims(true));
+      },
+      [](const Scope& s, const Output& x) {
+        return ops::BatchMatMulV2(s, x, x, ops::BatchMatMulV2::AdjY(true));
+      },
+      [](const Scope& s, const Output& x) { return ops::Mul(s, ops::Softmax(s, x), 1e20f); },
+      [](const Scope& s, const Output& x) { return ops::Mul(s, ops::Softmax(s, x), -0.0f); },
+      [](const Scope&, const Output& x) { return x; },
+      [](const Scope& s, const Output& x) { return ops::Relu(s, x); },
+      [](const Scope& s, const Output& x) { return Conv(s, x, 3, 3); },
+  };
+  for (size_t i = 0; i < std::size(builds); ++i) {
+    SCOPED_TRACE(i);
+    scope_ = Scope::NewRootScope();
+    x_ = ops::Placeholder(scope_.WithOpName("x"), DT_FLOAT);
+    const Output input = Quantized(scope_, x_, -1e18f, 1e18f);
+    const Output y = Quantized(scope_, builds[i](scope_, input), -1e-18f, 1e-18f);
+    const Output scores = ops::BatchMatMulV2(scope_, y, y, ops::BatchMatMulV2::AdjY(true));
+    const Output result = Quantized(scope_, scores, -1, 1);
+    GRADFLOW_ASSERT_OK(scope_.status());
+    for (const Tensor& x :
+         {RandomTensor(DT_FLOAT, shape, -2e18, 2e18), RandomTensor(DT_FLOAT, shape, 0, 0)}) {
+      GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor expected, Run(y, x, false));
+      for (const bool tflite_rounding : {false, true}) {
+        GRADFLOW_EXPECT_OK(Run(result, x, true, 1, tflite_rounding).status());
+        GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor found, Run(y, x, true, 1, tflite_rounding));
+        for (int64_t k = 0; k < found.NumElements(); ++k) {
+          ASSERT_LE(std::abs(found.flat<float>()(k) - expected.flat<float>()(k)), 2e-18 / 250);
+        }
+      }
+    }
+  }
+}
+
+// A range of a fake-quantization node no longer tells the scale after a multiplication.
+TEST_F(IntegerInferenceTest, BiasesOfScaledIntegersHaveTheirScale) {
+  const Output pixels = ops::Mul(scope_, Quantized(scope_, x_, 0, 255), 1.0f / 64);
+  const Output sum = ops::BiasAdd(scope_, ops::MatMul(scope_, pixels, Weights(scope_, {5, 7})),
+                                  Random(scope_, {7}, 2, -3, 3));
+  const Output y = Quantized(scope_, sum, -8, 9);
+  const Tensor x = RandomTensor(DT_FLOAT, {6, 5}, 0, 255);
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor expected, Run(y, x, false));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor found, Run(y, x, true, 1, true));
+  for (int64_t i = 0; i < found.NumElements(); ++i) {
+    EXPECT_NEAR(found.flat<float>()(i), expected.flat<float>()(i), 1.01 * 17 / 255);
+  }
+}
+
+// A channel that a batch normalization multiplies by 0 has the value of its offset.
+TEST_F(IntegerInferenceTest, ChannelsThatAreMultipliedBy0KeepTheirOffset) {
+  const Output product = ops::MatMul(scope_, Quantized(scope_, x_), Weights(scope_, {5, 3}));
+  const Output scaled = ops::Mul(scope_, product, {1.0f, 0.0f, 0.5f});
+  const Output sum = ops::BiasAdd(scope_, scaled, ops::Const(scope_, {0.5f, -1.5f, 0.25f}));
+  const Output y = Quantized(scope_, sum, -4, 3.7f);
+  const Tensor x = RandomTensor(DT_FLOAT, {6, 5}, -4, 4);
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor expected, Run(y, x, false));
+  for (const bool tflite_rounding : {false, true}) {
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor found, Run(y, x, true, 1, tflite_rounding));
+    for (int64_t i = 0; i < found.NumElements(); ++i) {
+      EXPECT_NEAR(found.flat<float>()(i), expected.flat<float>()(i), 1.01 * 7.7 / 255);
+    }
+  }
 }
 
 // Each product packs its weights, so that copies could exhaust the memory.
