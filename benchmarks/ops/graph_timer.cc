@@ -36,12 +36,13 @@
 namespace {
 
 // The functions of the library.
-#define FOR_EACH_FUNCTION(F)                                                                  \
-  F(NewStatus)                                                                                \
-  F(GetCode) F(Message) F(NewGraph) F(DeleteGraph) F(NewImportGraphDefOptions)                \
-      F(NewBufferFromString) F(DeleteBuffer) F(GraphImportGraphDef) F(GraphOperationByName)   \
-          F(NewSessionOptions) F(SetConfig) F(NewSession) F(CloseSession) F(DeleteSession)    \
-              F(SessionRun) F(AllocateTensor) F(DeleteTensor) F(TensorData) F(TensorByteSize) \
+#define FOR_EACH_FUNCTION(F)                                                               \
+  F(NewStatus)                                                                             \
+  F(GetCode)                                                                               \
+  F(Message) F(NewGraph) F(DeleteGraph) F(NewImportGraphDefOptions) F(NewBufferFromString) \
+      F(DeleteBuffer) F(GraphImportGraphDef) F(GraphOperationByName) F(NewSessionOptions)  \
+          F(SetConfig) F(NewSession) F(CloseSession) F(DeleteSession) F(SessionRun)        \
+              F(AllocateTensor) F(DeleteTensor) F(TensorData) F(TensorByteSize)            \
                   F(OperationNumOutputs)
 
 struct Api {
