@@ -35,15 +35,15 @@
 
 namespace {
 
+// clang-format off
 // The functions of the library.
-#define FOR_EACH_FUNCTION(F)                                                               \
-  F(NewStatus)                                                                             \
-  F(GetCode)                                                                               \
-  F(Message) F(NewGraph) F(DeleteGraph) F(NewImportGraphDefOptions) F(NewBufferFromString) \
-      F(DeleteBuffer) F(GraphImportGraphDef) F(GraphOperationByName) F(NewSessionOptions)  \
-          F(SetConfig) F(NewSession) F(CloseSession) F(DeleteSession) F(SessionRun)        \
-              F(AllocateTensor) F(DeleteTensor) F(TensorData) F(TensorByteSize)            \
-                  F(OperationNumOutputs)
+#define FOR_EACH_FUNCTION(F)                                                                \
+  F(NewStatus) F(GetCode) F(Message) F(NewGraph) F(DeleteGraph) F(NewImportGraphDefOptions) \
+  F(NewBufferFromString) F(DeleteBuffer) F(GraphImportGraphDef) F(GraphOperationByName)     \
+  F(NewSessionOptions) F(SetConfig) F(NewSession) F(CloseSession) F(DeleteSession)          \
+  F(SessionRun) F(AllocateTensor) F(DeleteTensor) F(TensorData) F(TensorByteSize)           \
+  F(OperationNumOutputs)
+// clang-format on
 
 struct Api {
 #define DECLARE(name) decltype(&TF_##name) name = nullptr;

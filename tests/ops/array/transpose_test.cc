@@ -100,12 +100,15 @@ TEST(Transpose, ReordersTensorsLargerThanACacheByTheirElementSize) {
 // Several short dimensions, with units of 1 to 16 bytes, and the last part of a divided dimension.
 TEST(Transpose, ReordersShortDimensions) {
   const std::pair<TensorShape, std::vector<int64_t>> cases[] = {
-      {{37, 14, 2, 14, 2}, {0, 1, 3, 2, 4}}, {{101, 7, 11, 13}, {2, 0, 3, 1}},
-      {{1030, 2, 2}, {0, 2, 1}},             {{333, 3, 5}, {0, 2, 1}},
-      {{9, 28, 2, 28, 2, 3}, {0, 1, 3, 2, 4, 5}}, {{5, 4, 3, 2, 16}, {3, 2, 1, 0, 4}},
-      {{700, 3}, {1, 0}},                    {{3, 700}, {1, 0}}};
-  for (const DataType dtype :
-       {DT_UINT8, DT_HALF, DT_FLOAT, DT_INT64, DT_COMPLEX128, DT_STRING}) {
+      {{37, 14, 2, 14, 2}, {0, 1, 3, 2, 4}},
+      {{101, 7, 11, 13}, {2, 0, 3, 1}},
+      {{1030, 2, 2}, {0, 2, 1}},
+      {{333, 3, 5}, {0, 2, 1}},
+      {{9, 28, 2, 28, 2, 3}, {0, 1, 3, 2, 4, 5}},
+      {{5, 4, 3, 2, 16}, {3, 2, 1, 0, 4}},
+      {{700, 3}, {1, 0}},
+      {{3, 700}, {1, 0}}};
+  for (const DataType dtype : {DT_UINT8, DT_HALF, DT_FLOAT, DT_INT64, DT_COMPLEX128, DT_STRING}) {
     for (const auto& [shape, perm] : cases) {
       SCOPED_TRACE(absl::StrCat(DataTypeString(dtype), " ", shape.DebugString()));
       const Tensor x = DistinctTensor(dtype, shape);
