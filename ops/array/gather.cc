@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <string>
 #include <type_traits>
@@ -148,6 +149,15 @@ class GatheredRuns {
   void CopyElements(int64_t begin, int64_t end, E* to) const {
     for (int64_t i = begin; i < end; ++i) to[i - begin] = from_[picks_[i]];
   }
+  // The runs of one row of params.
+  int64_t num_rows() const { return sizes_.batch * sizes_.outer; }
+  int64_t per_row() const { return sizes_.count; }
+  const E* RowOf(int64_t row) const { return from_ + row * sizes_.limit * sizes_.inner; }
+  const Index* PicksOf(int64_t row) const { return picks_ + row / sizes_.outer * sizes_.count; }
+  // The number of bytes of params that the runs read.
+  int64_t bytes() const {
+    return num_rows() * sizes_.limit * sizes_.inner * static_cast<int64_t>(sizeof(E));
+  }
   const E* operator[](int64_t i) const {
     if (sizes_.batch * sizes_.outer == 1) return from_ + picks_[i] * sizes_.inner;
     const int64_t row = i / sizes_.count;
@@ -182,7 +192,7 @@ void CopyGathered(const RunContext& run, bool non_temporal, const E* from, int64
 template <typename E, typename Index>
 void CopyElements(const RunContext& run, const GatheredRuns<E, Index>& runs, Tensor* output) {
   E* const to = static_cast<E*>(output->raw_data());
-  const bool non_temporal = runs.size() * static_cast<int64_t>(sizeof(E)) >= kMinNonTemporalBytes;
+  const bool non_temporal = runs.size() * static_cast<int64_t>(sizeof(E)) >= MinNonTemporalBytes();
   ParallelFor(run, runs.size(), BlockSizeForCost(2), [&](int64_t begin, int64_t end) {
     if (!non_temporal) return runs.CopyElements(begin, end, to + begin);
     constexpr int64_t kPart = 4096 / sizeof(E);
@@ -196,11 +206,78 @@ void CopyElements(const RunContext& run, const GatheredRuns<E, Index>& runs, Ten
   });
 }
 
+// Copies runs of `size` bytes to adjacent memory. kSize is the size if it is known, otherwise 0.
+template <int64_t kSize, typename Index>
+void CopyShortRuns(const char* row, const Index* picks, int64_t n, int64_t size, char* to) {
+  if constexpr (kSize > 0) size = kSize;
+  for (int64_t i = 0; i < n; ++i) {
+    const char* const from = row + static_cast<int64_t>(picks[i]) * size;
+    if constexpr (kSize > 0) {
+      std::memcpy(to + i * size, from, kSize);
+    } else {
+      CopyShort(to + i * size, from, static_cast<size_t>(size));
+    }
+  }
+}
+
+template <typename Index>
+void CopyShortRuns(const char* row, const Index* picks, int64_t n, int64_t size, char* to) {
+  switch (size) {
+    case 1:
+      return CopyShortRuns<1>(row, picks, n, size, to);
+    case 2:
+      return CopyShortRuns<2>(row, picks, n, size, to);
+    case 3:
+      return CopyShortRuns<3>(row, picks, n, size, to);
+    case 4:
+      return CopyShortRuns<4>(row, picks, n, size, to);
+    case 8:
+      return CopyShortRuns<8>(row, picks, n, size, to);
+    case 12:
+      return CopyShortRuns<12>(row, picks, n, size, to);
+    case 16:
+      return CopyShortRuns<16>(row, picks, n, size, to);
+    case 24:
+      return CopyShortRuns<24>(row, picks, n, size, to);
+    default:
+      return CopyShortRuns<0>(row, picks, n, size, to);
+  }
+}
+
+// Copies short runs of params that fit a cache, row by row.
+template <typename E, typename Index>
+void CopyCachedRuns(const RunContext& run, const GatheredRuns<E, Index>& runs, int64_t inner,
+                    Tensor* output) {
+  auto* const to = static_cast<char*>(output->raw_data());
+  const int64_t size = inner * static_cast<int64_t>(sizeof(E));
+  ParallelFor(run, runs.size(), BlockSizeForCost(1 + 0.05 * static_cast<double>(size)),
+              [&](int64_t begin, int64_t end) {
+                int64_t row = begin / runs.per_row();
+                for (int64_t i = begin; i < end; ++row) {
+                  const int64_t row_begin = row * runs.per_row();
+                  const int64_t row_end = std::min(end, row_begin + runs.per_row());
+                  CopyShortRuns(reinterpret_cast<const char*>(runs.RowOf(row)),
+                                runs.PicksOf(row) + (i - row_begin), row_end - i, size,
+                                to + i * size);
+                  i = row_end;
+                }
+              });
+}
+
 template <typename E, typename Index>
 void CopyRuns(const RunContext& run, const GatheredRuns<E, Index>& runs, int64_t inner,
               Tensor* output) {
   if constexpr (!kIsObject<E>) {
     if (runs.are_elements()) return CopyElements(run, runs, output);
+    // Rows of params are read in order. Runs of a single row, in random order, are prefetched
+    // unless params stay in a cache.
+    constexpr int64_t kCachedBytes = int64_t{4} << 20;
+    constexpr int64_t kMaxRunBytes = 512;
+    if (inner * static_cast<int64_t>(sizeof(E)) <= kMaxRunBytes &&
+        (runs.num_rows() > 1 || runs.bytes() <= kCachedBytes) &&
+        output->NumElements() * static_cast<int64_t>(sizeof(E)) < MinNonTemporalBytes()) {
+      return CopyCachedRuns(run, runs, inner, output);
+    }
   }
   // Slices are read in random order, which hardware prefetchers cannot follow.
   constexpr int64_t kMaxPrefetchedBytes = 1024;
@@ -212,7 +289,7 @@ void CopyRuns(const RunContext& run, const GatheredRuns<E, Index>& runs, int64_t
   // Writes whole cache lines if the output does not stay in the L2 cache.
   const bool non_temporal =
       !kIsObject<E> && output->IsAligned() && inner * sizeof(E) % kCacheLineBytes == 0 &&
-      output->NumElements() * static_cast<int64_t>(sizeof(E)) >= kMinNonTemporalBytes;
+      output->NumElements() * static_cast<int64_t>(sizeof(E)) >= MinNonTemporalBytes();
   const auto copy = [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       if (r + ahead < end) {

@@ -12,6 +12,7 @@
 #include "gradflow/ops/common/simd-inl.h"
 // Included after simd-inl.h, which defines the vector types.
 #include "gradflow/ops/common/exp_log-inl.h"
+#include "gradflow/ops/common/tanh_erf_atan-inl.h"
 
 #ifndef GRADFLOW_SLEEF_FUNCTIONS
 // clang-format off
@@ -174,7 +175,7 @@ HWY_INLINE void Apply2(typename Sleef<T>::Function2 f, const T* x, const T* y, T
   for (int64_t k = 0; i + k < n; ++k) z[i + k] = last.values[k];
 }
 
-// Applies a function of exp_log-inl.h.
+// Applies a function of exp_log-inl.h or tanh_erf_atan-inl.h.
 template <class F>
 HWY_INLINE void ApplyOwn(const F& f, const float* x, float* y, int64_t n) {
   const Full d;
@@ -187,7 +188,36 @@ HWY_INLINE void ApplyOwn(const F& f, const float* x, float* y, int64_t n) {
   for (int64_t k = 0; i + k < n; ++k) y[i + k] = last.values[k];
 }
 
+void ApplyAtan2(const float* y, const float* x, float* z, int64_t n) {
+  const Full d;
+  constexpr int64_t kLanes = kFull;
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    hn::StoreU(Atan2(d, hn::LoadU(d, y + i), hn::LoadU(d, x + i)), d, z + i);
+  }
+  if (i == n) return;
+  Last<float, kLanes> last(y + i, n - i);
+  const Last<float, kLanes> second(x + i, n - i);
+  hn::Store(Atan2(d, hn::Load(d, last.values), hn::Load(d, second.values)), d, last.values);
+  for (int64_t k = 0; i + k < n; ++k) z[i + k] = last.values[k];
+}
+
 void ApplyFloats(Elementary f, const float* x, float* y, int64_t n) {
+  if (f == Elementary::kAcos) {
+    return ApplyOwn([](V<Full> v) HWY_ATTR { return Acos(Full(), v); }, x, y, n);
+  }
+  if (f == Elementary::kAsin) {
+    return ApplyOwn([](V<Full> v) HWY_ATTR { return Asin(Full(), v); }, x, y, n);
+  }
+  if (f == Elementary::kAtan) {
+    return ApplyOwn([](V<Full> v) HWY_ATTR { return Atan(Full(), v); }, x, y, n);
+  }
+  if (f == Elementary::kErf) {
+    return ApplyOwn([](V<Full> v) HWY_ATTR { return Erf(Full(), v); }, x, y, n);
+  }
+  if (f == Elementary::kTanh) {
+    return ApplyOwn([](V<Full> v) HWY_ATTR { return Tanh(Full(), v); }, x, y, n);
+  }
   if (f == Elementary::kExp) {
     return ApplyOwn([](V<Full> v) HWY_ATTR { return Exp(Full(), v); }, x, y, n);
   }
@@ -206,6 +236,7 @@ void ApplyDoubles(Elementary f, const double* x, double* y, int64_t n) {
   Apply(kDoubleFunctions[static_cast<int>(f)], x, y, n);
 }
 void ApplyFloats2(Elementary2 f, const float* x, const float* y, float* z, int64_t n) {
+  if (f == Elementary2::kAtan2) return ApplyAtan2(x, y, z, n);
   Apply2(kFloatFunctions2[static_cast<int>(f)], x, y, z, n);
 }
 void ApplyDoubles2(Elementary2 f, const double* x, const double* y, double* z, int64_t n) {

@@ -1,12 +1,14 @@
 // Elementary functions over contiguous elements. Results have the same bits on every processor, for
-// all vector sizes and all positions in the array. exp_log-inl.h computes Exp, Expm1, Log and Log1p
-// of floats; SLEEF's deterministic functions compute the rest. The exception is Lgamma of negative
-// numbers: the C library computes it, and its bits may differ between processors.
+// all vector sizes and all positions in the array. exp_log-inl.h and tanh_erf_atan-inl.h compute
+// Exp, Expm1, Log, Log1p, Tanh, Erf, Asin, Acos, Atan and Atan2 of floats; SLEEF's deterministic
+// functions compute the rest. The exception is Lgamma of negative numbers: the C library computes
+// it, and its bits may differ between processors.
 //
 // Most results are within 1 unit in the last place (ulp) of the exact result. Expm1 and Log1p of
-// floats are within 1.1 ulps; Erf, Erfc, Lgamma, and Cosh and Sinh near their overflow are within 2
-// ulps; Lgamma of negative doubles is within 5 ulps. The error can be 1 ulp larger near and below
-// the smallest normal number.
+// floats are within 1.1 ulps, Tanh and Acos of floats within 1.3, Erf of floats within 2.2, Atan
+// and Atan2 of floats within 2, and Asin of floats within 2.5; Erf of doubles, Erfc, Lgamma, and
+// Cosh and Sinh near their overflow are within 2 ulps; Lgamma of negative doubles is within 5 ulps.
+// The error can be 1 ulp larger near and below the smallest normal number.
 //
 //   ApplyElementary(Elementary::kExp, x, y, n);
 #ifndef GRADFLOW_OPS_COMMON_ELEMENTARY_SIMD_H_

@@ -35,6 +35,7 @@
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/types.h"
+#include "gradflow/ops/common/clones.h"
 
 // Marks a loop that reads a[i] and writes b[i], so that gcc vectorizes it.
 // REQUIRES: the arrays a and b are either equal or disjoint
@@ -114,11 +115,13 @@ std::unique_ptr<OpKernel> NewElementwiseKernel(const KernelConstruction& constru
 
 namespace internal {
 
+// The functions of loops are copied, so that what they capture stays in registers.
+
 // Returns INVALID_ARGUMENT unless the elements of the first `count` inputs have `size` bytes.
 absl::Status CheckElementSizes(const KernelContext& ctx, int count, int size);
 
 template <typename In, typename Out, typename F>
-void UnaryRun(const F& f, const void* const* x, void* out, int64_t n) {
+GRADFLOW_CLONES void UnaryRun(F f, const void* const* x, void* out, int64_t n) {
   const In* a = static_cast<const In*>(x[0]);
   Out* result = static_cast<Out*>(out);
   GRADFLOW_SAME_INDEX_LOOP
@@ -126,7 +129,8 @@ void UnaryRun(const F& f, const void* const* x, void* out, int64_t n) {
 }
 
 template <typename In, typename Out, typename F>
-void BinaryRun(const F& f, const void* const* x, const int64_t* strides, void* out, int64_t n) {
+GRADFLOW_CLONES void BinaryRun(F f, const void* const* x, const int64_t* strides, void* out,
+                               int64_t n) {
   const In* a = static_cast<const In*>(x[0]);
   const In* b = static_cast<const In*>(x[1]);
   Out* result = static_cast<Out*>(out);

@@ -9,6 +9,20 @@ namespace gradflow {
 namespace HWY_NAMESPACE {
 namespace {
 
+// Like Half, but uses the processor's conversion if there is one.
+#if HWY_TARGET <= HWY_AVX2
+struct LoadedHalf {
+  using Element = uint16_t;
+  template <class D>
+  static HWY_INLINE V<D> Load(D d, const uint16_t* p) {
+    const auto bits = hn::LoadU(hn::Rebind<uint16_t, D>(), p);
+    return hn::PromoteTo(d, hn::BitCast(hn::Rebind<hwy::float16_t, D>(), bits));
+  }
+};
+#else
+using LoadedHalf = Half;
+#endif
+
 template <class Io>
 struct ToFloatMath {
   const uint16_t* from;
@@ -55,7 +69,7 @@ struct FromFloatMath {
 
 void ToFloatLoop(ElementType type, const void* from, float* to, int64_t n) {
   if (type == ElementType::kHalf) {
-    ForEach(ToFloatMath<Half>{Elements<Half>(from), to}, n);
+    ForEach(ToFloatMath<LoadedHalf>{Elements<Half>(from), to}, n);
   } else {
     ForEach(ToFloatMath<Bfloat16>{Elements<Bfloat16>(from), to}, n);
   }

@@ -1,7 +1,9 @@
 #include "gradflow/ops/common/simd.h"
 
 #include <hwy/targets.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -56,6 +58,22 @@ int64_t BitsFromEnvironment() {
 
 }  // namespace
 }  // namespace simd_targets
+
+int64_t MinNonTemporalBytes() {
+  // Bounds of the result. Reading a large cache that many cores share is hardly faster than reading
+  // memory.
+  constexpr int64_t kLeast = int64_t{4} << 20;
+  constexpr int64_t kMost = int64_t{12} << 20;
+  // An op reads about as much as it writes, and other programs also use the cache.
+  constexpr int64_t kPart = 3;
+#if defined(_SC_LEVEL3_CACHE_SIZE)
+  static const int64_t bytes =
+      std::clamp<int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE) / kPart, kLeast, kMost);
+#else
+  static const int64_t bytes = kLeast;
+#endif
+  return bytes;
+}
 
 std::vector<std::string> SimdTargets() {
   std::vector<std::string> names;

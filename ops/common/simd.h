@@ -23,8 +23,9 @@ inline constexpr int kSumLanes = 16;
 // Element types of kernels that take raw pointers. The kernels compute in float.
 enum class ElementType { kFloat, kHalf, kBfloat16 };
 
-// The minimum size of results that are faster to write with non-temporal stores.
-inline constexpr int64_t kMinNonTemporalBytes = int64_t{4} << 20;
+// Returns the minimum size of results that are faster to write with non-temporal stores. It depends
+// on the last-level cache: a smaller result stays in the cache until the next op reads it.
+int64_t MinNonTemporalBytes();
 
 // Returns true if non-temporal stores are faster for a result of `bytes` bytes that consists of
 // runs of multiples of `run_bytes` bytes. A plain store first reads its cache line, unless the line
@@ -35,7 +36,7 @@ inline constexpr int64_t kMinNonTemporalBytes = int64_t{4} << 20;
 inline bool ShouldUseNonTemporalStores(const void* result, bool over_input, int64_t bytes,
                                        int64_t run_bytes = 64) {
   constexpr int64_t kLine = 64;
-  return bytes >= kMinNonTemporalBytes && !over_input && run_bytes % kLine == 0 &&
+  return bytes >= MinNonTemporalBytes() && !over_input && run_bytes % kLine == 0 &&
          reinterpret_cast<uintptr_t>(result) % kLine == 0;
 }
 

@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/status.h"
@@ -110,7 +114,7 @@ void CopyTiled(const RunContext& run, const StridedLoop& loop, int d, const E* s
       to_row % kLine == 0 && columns >= kLine;
   const int64_t tile_columns = rows < 4 ? kMaxTileRowBytes : kTileLines * kLine;
   const bool non_temporal =
-      loop.num_elements() * static_cast<int64_t>(sizeof(E)) >= kMinNonTemporalBytes;
+      loop.num_elements() * static_cast<int64_t>(sizeof(E)) >= MinNonTemporalBytes();
   // Tiles begin at cache lines of the target in every dimension.
   const DimVector& to_strides = loop.operand(0).strides;
   const bool by_lines = kHasTransposeLines<E> && aligned && non_temporal && rows >= kLine &&
@@ -185,7 +189,7 @@ void CopyRows(const RunContext& run, const StridedLoop& loop, double nanoseconds
   const int64_t row_bytes = row * static_cast<int64_t>(sizeof(E));
   const bool contiguous = to_stride == 1 && from_stride == 1;
   if (contiguous && HasAlignedRows(rows, to, row_bytes) &&
-      loop.num_elements() * static_cast<int64_t>(sizeof(E)) >= kMinNonTemporalBytes) {
+      loop.num_elements() * static_cast<int64_t>(sizeof(E)) >= MinNonTemporalBytes()) {
     rows.ForEachRun(
         run, cost,
         [&](const int64_t* offsets, int64_t n) {
@@ -217,6 +221,137 @@ void CopyRows(const RunContext& run, const StridedLoop& loop, double nanoseconds
   });
 }
 
+// ---- Many short dimensions ----
+//
+// The offsets of a few hundred units of the source are computed once, and used for each part of the
+// target of that many units. A unit consists of adjacent bytes of both sides.
+
+// The maximum number of units in a part. The table of offsets stays in the L1 cache.
+constexpr int64_t kMaxUnits = 1024;
+constexpr int64_t kMinUnits = 8;
+// Longer runs are copied by CopyRows.
+constexpr int64_t kMaxUnitRunBytes = 128;
+
+template <int kBytes>
+void GatherUnits(const char* from, const int32_t* offsets, int64_t n, char* to) {
+  for (int64_t i = 0; i < n; ++i) std::memcpy(to + i * kBytes, from + offsets[i], kBytes);
+}
+
+void GatherUnits(int64_t unit, const char* from, const int32_t* offsets, int64_t n, char* to) {
+  switch (unit) {
+    case 1:
+      return GatherUnits<1>(from, offsets, n, to);
+    case 2:
+      return GatherUnits<2>(from, offsets, n, to);
+    case 4:
+      return GatherUnits<4>(from, offsets, n, to);
+    case 8:
+      return GatherUnits<8>(from, offsets, n, to);
+    default:
+      return GatherUnits<16>(from, offsets, n, to);
+  }
+}
+
+// Copies elements of `size` bytes. Returns false and copies nothing if other loops are faster.
+bool CopyUnits(const RunContext& run, const StridedLoop& loop, int64_t size, const char* source,
+               char* target) {
+  const DimVector& dims = loop.dims();
+  const DimVector& to_strides = loop.operand(0).strides;
+  const DimVector& from_strides = loop.operand(1).strides;
+  const int last = static_cast<int>(dims.size()) - 1;
+  if (last == 0 || to_strides[last] != 1 || loop.num_elements() < kMinUnits * kMinUnits) {
+    return false;
+  }
+  int64_t unit = size;
+  // The dimensions from `first` on are in the table, with `count` units. `is_in_order` tells that
+  // the table has the dimension along which the source is contiguous.
+  int first = last + 1;
+  int64_t count = 1;
+  bool is_in_order = false;
+  if (from_strides[last] == 1) {
+    const int64_t bytes = dims[last] * size;
+    if (bytes > kMaxUnitRunBytes) return false;
+    while (unit < 16 && bytes % (2 * unit) == 0) unit *= 2;
+    is_in_order = true;
+  } else if (const int d = DimensionToTile(loop); d >= 0 && dims[d] * dims[last] > kMaxUnits) {
+    return false;
+  }
+  int64_t elements = 1;
+  for (; first > 0 && count * dims[first - 1] <= kMaxUnits; --first) {
+    if (to_strides[first - 1] != elements) break;
+    is_in_order |= from_strides[first - 1] == 1;
+    elements *= dims[first - 1];
+    count = elements * size / unit;
+  }
+  // A part of the next dimension.
+  int64_t repeats = 1;
+  if (first > 0 && to_strides[first - 1] == elements) {
+    repeats = std::min(dims[first - 1], kMaxUnits / count);
+    is_in_order |= from_strides[first - 1] == 1 && repeats * size >= kCacheLineBytes;
+  }
+  if (!is_in_order || first > last || count * repeats < kMinUnits) return false;
+
+  // The offsets of the units, in bytes.
+  std::vector<int32_t> offsets = {0};
+  const auto add_dimension = [&](int64_t n, int64_t stride) {
+    const size_t inner = offsets.size();
+    for (int64_t i = 1; i < n; ++i) {
+      for (size_t k = 0; k < inner; ++k) {
+        offsets.push_back(static_cast<int32_t>(offsets[k] + i * stride * size));
+      }
+    }
+  };
+  constexpr int64_t kMaxOffset = std::numeric_limits<int32_t>::max();
+  int64_t reach = 0;
+  for (int d = first; d <= last; ++d) reach += std::abs(from_strides[d]) * dims[d];
+  if (first > 0) reach += std::abs(from_strides[first - 1]) * repeats;
+  if (reach > kMaxOffset / size) return false;
+  for (int d = last; d >= first; --d) {
+    if (d == last && from_strides[d] == 1) {
+      add_dimension(dims[d] * size / unit, unit / size);
+    } else {
+      add_dimension(dims[d], from_strides[d]);
+    }
+  }
+  if (repeats > 1) add_dimension(repeats, from_strides[first - 1]);
+
+  // A loop over the other dimensions. Operand 2 is the index in the divided dimension.
+  DimVector outer(dims.begin(), dims.begin() + first);
+  std::vector<StridedLoop::Operand> operands;
+  for (const int k : {0, 1}) {
+    const DimVector& strides = loop.operand(k).strides;
+    operands.push_back({loop.operand(k).offset, {strides.begin(), strides.begin() + first}});
+  }
+  operands.push_back({0, DimVector(outer.size())});
+  const int64_t divided = first > 0 ? outer.back() : 1;
+  if (first > 0) {
+    operands[2].strides.back() = 1;
+    outer.back() = NumBlocks(divided, repeats);
+    for (StridedLoop::Operand& operand : operands) operand.strides.back() *= repeats;
+  }
+  const StridedLoop parts(outer, std::move(operands));
+  const bool non_temporal = loop.num_elements() * size >= MinNonTemporalBytes();
+  parts.ForEachRun(
+      run, 0.5 * static_cast<double>(count * repeats) + 2,
+      [&](const int64_t* part, int64_t n) {
+        char buffer[kMaxUnits * 16];
+        for (int64_t i = 0; i < n; ++i) {
+          const char* const from = source + (part[1] + i * parts.inner_stride(1)) * size;
+          char* const to = target + (part[0] + i * parts.inner_stride(0)) * size;
+          const int64_t index = part[2] + i * parts.inner_stride(2);
+          const int64_t units = count * std::min(repeats, divided - index);
+          if (non_temporal) {
+            GatherUnits(unit, from, offsets.data(), units, buffer);
+            NonTemporalCopy(to, buffer, static_cast<size_t>(units * unit));
+          } else {
+            GatherUnits(unit, from, offsets.data(), units, to);
+          }
+        }
+      },
+      non_temporal ? StoreFence : nullptr);
+  return true;
+}
+
 // Copies operand 1 of the loop, the source, to operand 0, the target.
 void CopyLoop(const RunContext& run, const StridedLoop& loop, const Tensor& source,
               Tensor* target) {
@@ -228,6 +363,10 @@ void CopyLoop(const RunContext& run, const StridedLoop& loop, const Tensor& sour
     const E* from = static_cast<const E*>(source.raw_data());
     E* to = static_cast<E*>(target->raw_data());
     if constexpr (!kIsObject<E>) {
+      if (CopyUnits(run, loop, sizeof(E), reinterpret_cast<const char*>(from),
+                    reinterpret_cast<char*>(to))) {
+        return;
+      }
       if (const int d = DimensionToTile(loop); d >= 0) return CopyTiled(run, loop, d, from, to);
     }
     const int64_t to_stride = loop.inner_stride(0);

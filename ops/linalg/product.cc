@@ -7,13 +7,17 @@
 #include <cstdint>
 #include <limits>
 #include <type_traits>
+#include <vector>
 
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/status.h"
+#include "gradflow/ops/common/clones.h"
 #include "gradflow/ops/common/elementwise.h"
+#include "gradflow/ops/common/elementwise_simd.h"
 #include "gradflow/ops/common/strided_copy.h"
 #include "gradflow/ops/linalg/blas.h"
 #include "gradflow/ops/linalg/plain_product.h"
+#include "gradflow/ops/linalg/register_product.h"
 
 namespace gradflow {
 namespace {
@@ -56,8 +60,13 @@ struct MatrixBatches {
 
 // ---- Small products ----
 
-// Products with fewer multiplications are faster in plain loops than with a call of the BLAS.
-constexpr int64_t kSmallProduct = 512;
+// Products with fewer multiplications are faster without a call of the BLAS, which packs its
+// operands.
+constexpr int64_t kSmallProduct = 8192;
+// Vectors of fewer columns would be mostly empty.
+constexpr int64_t kMinRegisterColumns = 3;
+// Smaller products are faster in plain loops.
+constexpr int64_t kMinRegisterProduct = 64;
 
 // ---- Products with the BLAS ----
 
@@ -137,6 +146,7 @@ void Multiply(const MatrixBatches<T>& batches) {
     BlasMatrix<const T> x;
     BlasMatrix<const T> y;
     BlasMatrix<T> out;
+    std::vector<T> scratch;
     for (int64_t task = begin; task < end; ++task) {
       batches.Move(task / blocks, &x, &y, &out);
       // Called with the rows and columns of the product that are complete.
@@ -148,7 +158,11 @@ void Multiply(const MatrixBatches<T>& batches) {
         }
       };
       if (small) {
-        MultiplySmall(sizes.m, sizes.n, sizes.k, x, y, out);
+        if (sizes.n >= kMinRegisterColumns && products >= kMinRegisterProduct) {
+          MultiplyInRegisters(sizes.m, sizes.n, sizes.k, x, y, out, /*add=*/false, &scratch);
+        } else {
+          MultiplySmall(sizes.m, sizes.n, sizes.k, x, y, out);
+        }
         finish(0, sizes.m, 0, sizes.n);
         continue;
       }
@@ -163,7 +177,7 @@ void Multiply(const MatrixBatches<T>& batches) {
              std::min(block.columns, sizes.n - column));
     }
   };
-  const double nanoseconds = small ? 1.0 * products + 10 : 0.02 * sizeof(T) * products + 500;
+  const double nanoseconds = small ? 0.25 * products + 20 : 0.02 * sizeof(T) * products + 500;
   ParallelFor(small || GemmIsConcurrent<T>() ? run : SerialLoops(run), batches.count * blocks,
               BlockSizeForCost(nanoseconds), multiply_blocks);
 }
@@ -176,12 +190,67 @@ constexpr int64_t kSumBytes = 16384;
 // a stride and products take longer.
 constexpr int64_t kInnerProducts = int64_t{1} << 17;
 
+// Adds factor * from[j * stride] to to[j] for j < n.
+template <typename T>
+GRADFLOW_CLONES void AddIntegerMultiple(T factor, const T* from, int64_t stride, int64_t n, T* to) {
+  if (stride == 1) {
+    GRADFLOW_SAME_INDEX_LOOP
+    for (int64_t j = 0; j < n; ++j) to[j] = static_cast<T>(to[j] + 1u * factor * from[j]);
+  } else {
+    for (int64_t j = 0; j < n; ++j) to[j] = static_cast<T>(to[j] + 1u * factor * from[j * stride]);
+  }
+}
+
+// Multiplies blocks of rows by columns that fit a vector.
+template <typename T>
+void MultiplyIntegerBlocks(const MatrixBatches<T>& batches) {
+  constexpr int64_t kRows = 64;
+  constexpr int64_t kColumns = RegisterColumns<T>();
+  const GemmSizes& sizes = batches.sizes;
+  const RunContext& run = batches.run;
+  const int64_t rows = std::min(sizes.m, kRows);
+  // Small matrices are single tasks.
+  const int64_t columns =
+      static_cast<double>(rows) * sizes.n * static_cast<double>(sizes.k) <= kInnerProducts
+          ? sizes.n
+          : kColumns;
+  const int64_t block_inner = kInnerProducts / (rows * kColumns);
+  const int64_t blocks_across = NumBlocks(sizes.n, columns);
+  const int64_t blocks = NumBlocks(sizes.m, kRows) * blocks_across;
+  const double block_nanoseconds =
+      0.1 * static_cast<double>(rows * columns) * static_cast<double>(sizes.k) + 20;
+  ParallelFor(run, batches.count * blocks, BlockSizeForCost(block_nanoseconds),
+              [&](int64_t begin, int64_t end) {
+                BlasMatrix<const T> x;
+                BlasMatrix<const T> y;
+                BlasMatrix<T> out;
+                std::vector<T> scratch;
+                for (int64_t task = begin; task < end; ++task) {
+                  batches.Move(task / blocks, &x, &y, &out);
+                  const int64_t row = task % blocks / blocks_across * kRows;
+                  const int64_t column = task % blocks_across * columns;
+                  for (int64_t p = 0; p < sizes.k && (p == 0 || !run.ShouldStop());
+                       p += block_inner) {
+                    MultiplyInRegisters<T>(std::min(kRows, sizes.m - row),
+                                           std::min(columns, sizes.n - column),
+                                           std::min(block_inner, sizes.k - p), x.Block(row, p),
+                                           y.Block(p, column), out.Block(row, column),
+                                           /*add=*/p > 0, &scratch);
+                  }
+                }
+              });
+}
+
 template <typename T>
 void MultiplyIntegers(const MatrixBatches<T>& batches) {
+  // A few long rows are multiplied in the order of memory.
+  constexpr int64_t kFewRows = 4;
+  if (batches.sizes.m >= kFewRows && batches.sizes.n >= kMinRegisterColumns) {
+    return MultiplyIntegerBlocks(batches);
+  }
   constexpr int64_t block_columns = kSumBytes / static_cast<int64_t>(sizeof(T));
   const GemmSizes& sizes = batches.sizes;
   const RunContext& run = batches.run;
-  const auto product = [](T x, T y) { return static_cast<T>(1u * x * y); };
   const int64_t most_columns = std::min(sizes.n, block_columns);
   const int64_t block_inner = std::max<int64_t>(1, kInnerProducts / most_columns);
   const int64_t blocks_across = NumBlocks(sizes.n, block_columns);
@@ -203,11 +272,8 @@ void MultiplyIntegers(const MatrixBatches<T>& batches) {
         const int64_t stop = std::min(block_inner, sizes.k - start) + start;
         for (int64_t p = start; p < stop; ++p) {
           const T factor = *x.Block(i, p).data;
-          const T* elements = y.Block(p, column).data;
-          const int64_t stride = y.transposed ? y.stride : 1;
-          for (int64_t j = 0; j < columns; ++j) {
-            row[j] = static_cast<T>(row[j] + product(factor, elements[j * stride]));
-          }
+          AddIntegerMultiple(factor, y.Block(p, column).data, y.transposed ? y.stride : 1, columns,
+                             row);
         }
       }
     }
@@ -244,6 +310,11 @@ template <typename From, typename To>
 inline constexpr bool kConverts = (kIsComplex<To> || !kIsComplex<From>)&&(!std::is_integral_v<To> ||
                                                                           std::is_integral_v<From>);
 
+// REQUIRES: `dtype` is DT_HALF or DT_BFLOAT16
+ElementType Float16Type(DataType dtype) {
+  return dtype == DT_HALF ? ElementType::kHalf : ElementType::kBfloat16;
+}
+
 // Converts n elements.
 template <typename From, typename To>
 void CastElements(const From* from, int64_t n, To* to) {
@@ -273,6 +344,15 @@ absl::Status ConvertElements(KernelContext& ctx, const Tensor& from, DataType to
     return absl::OkStatus();
   }
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(to, from.shape(), out));
+  if (to == DT_FLOAT && (from.dtype() == DT_HALF || from.dtype() == DT_BFLOAT16)) {
+    const ElementType type = Float16Type(from.dtype());
+    const auto* const x = static_cast<const uint16_t*>(from.raw_data());
+    auto* const y = static_cast<float*>(out->raw_data());
+    ParallelFor(ctx, from.NumElements(), BlockSizeForCost(0.5), [&](int64_t begin, int64_t end) {
+      Float16ToFloat(type, x + begin, y + begin, end - begin);
+    });
+    return absl::OkStatus();
+  }
   absl::Status status = errors::Unimplemented("no conversion from ", DataTypeString(from.dtype()),
                                               " to ", DataTypeString(to));
   DispatchType(NumberTypes(), from.dtype(), [&](auto from_tag) {
@@ -293,13 +373,11 @@ absl::Status ConvertElements(KernelContext& ctx, const Tensor& from, DataType to
 }
 
 void RoundElements(KernelContext& ctx, const Tensor& from, Tensor* to) {
-  const float* x = static_cast<const float*>(from.raw_data());
-  DispatchType(TypeList<half, bfloat16>(), to->dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    T* y = static_cast<T*>(to->raw_data());
-    ParallelFor(ctx, from.NumElements(), BlockSizeForCost(2), [&](int64_t begin, int64_t end) {
-      CastElements(x + begin, end - begin, y + begin);
-    });
+  const auto* const x = static_cast<const float*>(from.raw_data());
+  auto* const y = static_cast<uint16_t*>(to->raw_data());
+  const ElementType type = Float16Type(to->dtype());
+  ParallelFor(ctx, from.NumElements(), BlockSizeForCost(0.5), [&](int64_t begin, int64_t end) {
+    FloatToFloat16(type, x + begin, y + begin, end - begin, /*non_temporal=*/false);
   });
 }
 

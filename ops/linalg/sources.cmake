@@ -17,6 +17,7 @@ gradflow_op_helper(integer_batch_matmul USES common/strided_copy quant/integer_p
 gradflow_op_helper(lapack ALONE PACKAGES LAPACK USES blas)
 gradflow_op_helper(matrices)
 gradflow_op_helper(openmp)
-gradflow_op_helper(product USES blas)
+gradflow_op_helper(product USES blas common/elementwise_simd register_product)
+gradflow_op_helper(register_product ALONE)
 gradflow_op_helper(row_product_simd SIMD)
 gradflow_op_helper(wide_matrix USES matrices)

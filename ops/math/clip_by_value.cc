@@ -42,7 +42,7 @@ T Clip(T value, T min, T max) {
 }
 
 template <typename T>
-void ClipLoop(const void* const* x, const int64_t* strides, void* out, int64_t n) {
+GRADFLOW_CLONES void ClipLoop(const void* const* x, const int64_t* strides, void* out, int64_t n) {
   const T* const t = static_cast<const T*>(x[0]);
   const T* const min = static_cast<const T*>(x[1]);
   const T* const max = static_cast<const T*>(x[2]);

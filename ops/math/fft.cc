@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <complex>
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -188,6 +188,63 @@ T FromComplex(complex128 value) {
   }
 }
 
+// Lines of at most this length are transformed four at a time, with vectors.
+constexpr int64_t kLongestOfFour = int64_t{1} << 14;
+
+// Does the work of Pass, four lines at a time.
+template <typename In, typename Out>
+absl::Status PassOfFour(KernelContext& ctx, const FourierPlan& plan, bool inverse,
+                        const Lines& lines, int64_t in_n, int64_t out_n, const In* in, Out* out) {
+  constexpr int kCount = FourLines::kCount;
+  const int64_t n = plan.n();
+  const int64_t inner = lines.inner;
+  const int64_t total = lines.outer * inner;
+  Mutex mutex;
+  absl::Status status;
+  ParallelFor(ctx, NumBlocks(total, kCount), BlockSizeForCost(2 * plan.Operations()),
+              [&](int64_t begin, int64_t end) {
+                auto memory = Tensor::Allocate(ctx.allocator(), DT_COMPLEX128,
+                                               {kCount * (n + plan.scratch_size())});
+                if (!memory.ok()) {
+                  MutexLock lock(&mutex);
+                  status = memory.status();
+                  return;
+                }
+                auto* const data = static_cast<FourLines*>(memory->raw_data());
+                FourLines* const scratch = data + n;
+                for (int64_t task = begin; task < end && !ctx.ShouldStop(); ++task) {
+                  // The offsets of the lines. Lanes without a line repeat the first line.
+                  int64_t from[kCount];
+                  int64_t to[kCount];
+                  const int64_t count = std::min<int64_t>(kCount, total - task * kCount);
+                  for (int64_t i = 0; i < kCount; ++i) {
+                    const int64_t line = task * kCount + (i < count ? i : 0);
+                    from[i] = line / inner * in_n * inner + line % inner;
+                    to[i] = line / inner * out_n * inner + line % inner;
+                  }
+                  for (int64_t k = 0; k < in_n; ++k) {
+                    for (int i = 0; i < kCount; ++i) {
+                      const complex128 value = ToComplex(in[from[i] + k * inner]);
+                      data[k].real[i] = value.real();
+                      data[k].imag[i] = value.imag();
+                    }
+                  }
+                  for (int64_t k = in_n; k < n; ++k) {
+                    data[k].real = data[n - k].real;
+                    data[k].imag = -data[n - k].imag;
+                  }
+                  plan.Transform(ctx.run(), inverse, data, scratch);
+                  for (int64_t k = 0; k < out_n; ++k) {
+                    for (int64_t i = 0; i < count; ++i) {
+                      out[to[i] + k * inner] =
+                          FromComplex<Out>(complex128(data[k].real[i], data[k].imag[i]));
+                    }
+                  }
+                }
+              });
+  return status;
+}
+
 // Transforms the lines of `in`, [outer, in_n, inner], to lines of `out`, [outer, out_n, inner].
 // `in` and `out` may be the same memory. If in_n is less than the length of the plan, the remaining
 // elements are the complex conjugates in reverse order.
@@ -195,6 +252,9 @@ template <typename In, typename Out>
 absl::Status Pass(KernelContext& ctx, const FourierPlan& plan, bool inverse, const Lines& lines,
                   int64_t in_n, int64_t out_n, const In* in, Out* out) {
   const int64_t n = plan.n();
+  if (n <= kLongestOfFour && lines.outer * lines.inner > 1) {
+    return PassOfFour(ctx, plan, inverse, lines, in_n, out_n, in, out);
+  }
   const int64_t groups = NumBlocks(lines.inner, kLines);
   const int64_t width = std::min(lines.inner, kLines);
   Mutex mutex;
@@ -285,13 +345,13 @@ absl::Status TransformAxes(KernelContext& ctx, std::vector<FftAxis> axes, Kind k
   }
   // Holds the coefficients between the passes.
   Tensor work;
-  std::optional<FourierPlan> plan;
+  std::shared_ptr<const FourierPlan> plan;
   for (size_t i = 0; i < axes.size(); ++i) {
     const FftAxis& axis = axes[i];
     const bool is_first = i == 0;
     const bool is_last = i + 1 == axes.size();
-    if (!plan.has_value() || plan->n() != axis.length) {
-      GRADFLOW_ASSIGN_OR_RETURN(plan, FourierPlan::Make(ctx.run(), axis.length));
+    if (plan == nullptr || plan->n() != axis.length) {
+      GRADFLOW_ASSIGN_OR_RETURN(plan, FourierPlan::Cached(ctx.run(), axis.length));
     }
     const Lines lines(dims, axis.dim);
     const int64_t in_n = dims[axis.dim];

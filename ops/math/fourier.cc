@@ -5,8 +5,16 @@
 #include <complex>
 #include <utility>
 
+#include "gradflow/core/mutex.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/status.h"
+#include "gradflow/ops/common/clones.h"
+
+// Vectors are only passed between functions that are inlined.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wpsabi"
+#endif
+#define GRADFLOW_FOURIER_INLINE inline __attribute__((always_inline))
 
 namespace gradflow {
 namespace {
@@ -14,11 +22,37 @@ namespace {
 constexpr int kLargestFactor = 13;
 
 // Returns a * b. Skips the checks for infinities that std::complex makes.
-inline complex128 Times(complex128 a, complex128 b) {
+GRADFLOW_FOURIER_INLINE complex128 Times(complex128 a, complex128 b) {
   return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
 }
 // Returns -i * a.
-inline complex128 TimesMinusI(complex128 a) { return {a.imag(), -a.real()}; }
+GRADFLOW_FOURIER_INLINE complex128 TimesMinusI(complex128 a) { return {a.imag(), -a.real()}; }
+GRADFLOW_FOURIER_INLINE complex128 Conjugate(complex128 a) { return std::conj(a); }
+
+// The same operations on four lines.
+GRADFLOW_FOURIER_INLINE FourLines operator+(const FourLines& a, const FourLines& b) {
+  return {a.real + b.real, a.imag + b.imag};
+}
+GRADFLOW_FOURIER_INLINE FourLines operator-(const FourLines& a, const FourLines& b) {
+  return {a.real - b.real, a.imag - b.imag};
+}
+GRADFLOW_FOURIER_INLINE FourLines& operator+=(FourLines& a, const FourLines& b) {
+  a = a + b;
+  return a;
+}
+GRADFLOW_FOURIER_INLINE FourLines operator*(double a, const FourLines& b) {
+  return {a * b.real, a * b.imag};
+}
+GRADFLOW_FOURIER_INLINE FourLines operator/(const FourLines& a, double b) {
+  return {a.real / b, a.imag / b};
+}
+GRADFLOW_FOURIER_INLINE FourLines Times(const FourLines& a, complex128 b) {
+  const double real = b.real();
+  const double imag = b.imag();
+  return {a.real * real - a.imag * imag, a.real * imag + a.imag * real};
+}
+GRADFLOW_FOURIER_INLINE FourLines TimesMinusI(const FourLines& a) { return {a.imag, -a.real}; }
+GRADFLOW_FOURIER_INLINE FourLines Conjugate(const FourLines& a) { return {a.real, -a.imag}; }
 
 // A number as the sum of two doubles. `low` is less than a unit in the last place of `high`. Not a
 // long double, whose precision depends on the processor.
@@ -140,19 +174,20 @@ std::vector<int> TakeFactors(int64_t* n) {
 
 // Replaces r elements by their transform. r may be any number. `step` is the distance between the
 // roots of unity of order r.
-inline void SmallTransform(int r, const complex128* roots, int64_t step, complex128* a) {
+template <typename C>
+GRADFLOW_FOURIER_INLINE void SmallTransform(int r, const complex128* roots, int64_t step, C* a) {
   switch (r) {
     case 2: {
-      const complex128 sum = a[0] + a[1];
+      const C sum = a[0] + a[1];
       a[1] = a[0] - a[1];
       a[0] = sum;
       return;
     }
     case 4: {
-      const complex128 even = a[0] + a[2];
-      const complex128 odd = a[1] + a[3];
-      const complex128 even_difference = a[0] - a[2];
-      const complex128 odd_difference = TimesMinusI(a[1] - a[3]);
+      const C even = a[0] + a[2];
+      const C odd = a[1] + a[3];
+      const C even_difference = a[0] - a[2];
+      const C odd_difference = TimesMinusI(a[1] - a[3]);
       a[0] = even + odd;
       a[1] = even_difference + odd_difference;
       a[2] = even - odd;
@@ -161,19 +196,19 @@ inline void SmallTransform(int r, const complex128* roots, int64_t step, complex
     }
     default: {
       // For odd r, elements form pairs with the same cosine and opposite sines.
-      complex128 sums[kLargestFactor / 2 + 1];
-      complex128 differences[kLargestFactor / 2 + 1];
+      C sums[kLargestFactor / 2 + 1];
+      C differences[kLargestFactor / 2 + 1];
       const int half = r / 2;
-      complex128 total = a[0];
+      C total = a[0];
       for (int t = 1; t <= half; ++t) {
         sums[t] = a[t] + a[r - t];
         differences[t] = TimesMinusI(a[t] - a[r - t]);
         total += sums[t];
       }
-      complex128 result[kLargestFactor];
+      C result[kLargestFactor];
       for (int u = 1; u <= half; ++u) {
-        complex128 even = a[0];
-        complex128 odd = 0;
+        C even = a[0];
+        C odd = {};
         for (int t = 1; t <= half; ++t) {
           const complex128 root = roots[t * u % r * step];
           even += root.real() * sums[t];
@@ -191,9 +226,9 @@ inline void SmallTransform(int r, const complex128* roots, int64_t step, complex
 
 // One factor r of Stockham's algorithm. x is viewed as [r, m, s], and y as [m, r, s]. `step` is the
 // distance between the roots of unity of order r m.
-template <int kFactor>
-void Stage(const RunContext& run, int factor, int64_t m, int64_t s, int64_t step,
-           const complex128* roots, const complex128* x, complex128* y) {
+template <int kFactor, typename C>
+GRADFLOW_CLONES void Stage(const RunContext& run, int factor, int64_t m, int64_t s, int64_t step,
+                           const complex128* roots, const C* x, C* y) {
   const int r = kFactor == 0 ? factor : kFactor;
   // The number of elements between checks for a stop of the run.
   constexpr int64_t kStep = int64_t{1} << 15;
@@ -201,15 +236,15 @@ void Stage(const RunContext& run, int factor, int64_t m, int64_t s, int64_t step
   for (int64_t p = 0; p < m; ++p) {
     complex128 twiddles[kLargestFactor];
     for (int u = 1; u < r; ++u) twiddles[u] = roots[p * u * step];
-    const complex128* from = x + p * s;
-    complex128* to = y + p * r * s;
+    const C* from = x + p * s;
+    C* to = y + p * r * s;
     for (int64_t begin = 0; begin < s; begin += kStep) {
       if (p * s + begin >= next_look) {
         if (run.ShouldStop()) return;
         next_look += kStep;
       }
       for (int64_t q = begin; q < std::min(s, begin + kStep); ++q) {
-        complex128 a[kLargestFactor];
+        C a[kLargestFactor];
         for (int t = 0; t < r; ++t) a[t] = from[t * m * s + q];
         SmallTransform(r, roots, m * step, a);
         to[q] = a[0];
@@ -262,10 +297,39 @@ double FourierPlan::Operations() const {
   return sum * static_cast<double>(n_);
 }
 
-void FourierPlan::Forward(const RunContext& run, complex128* data, complex128* scratch) const {
+absl::StatusOr<std::shared_ptr<const FourierPlan>> FourierPlan::Cached(const RunContext& run,
+                                                                       int64_t n) {
+  constexpr int64_t kMostCached = 4096;
+  constexpr size_t kPlans = 16;
+  static Mutex mutex;
+  // Most recently used last.
+  static auto* const plans = new std::vector<std::shared_ptr<const FourierPlan>>();
+  if (n <= kMostCached) {
+    MutexLock lock(&mutex);
+    const auto found = std::find_if(plans->begin(), plans->end(),
+                                    [n](const auto& plan) { return plan->n() == n; });
+    if (found != plans->end()) {
+      std::rotate(found, found + 1, plans->end());
+      return plans->back();
+    }
+  }
+  // The constants of a cached plan outlive the run and its allocator.
+  absl::StatusOr<FourierPlan> made = n <= kMostCached ? Make(RunContext(), n) : Make(run, n);
+  if (!made.ok()) return made.status();
+  auto plan = std::make_shared<const FourierPlan>(*std::move(made));
+  if (n <= kMostCached) {
+    MutexLock lock(&mutex);
+    if (plans->size() == kPlans) plans->erase(plans->begin());
+    plans->push_back(plan);
+  }
+  return plan;
+}
+
+template <typename C>
+void FourierPlan::Forward(const RunContext& run, C* data, C* scratch) const {
   if (convolution_ != nullptr) return Convolve(run, data, scratch);
-  complex128* x = data;
-  complex128* y = scratch;
+  C* x = data;
+  C* y = scratch;
   int64_t m = n_;
   int64_t s = 1;
   for (const int factor : factors_) {
@@ -294,35 +358,45 @@ void FourierPlan::Forward(const RunContext& run, complex128* data, complex128* s
 }
 
 // j k = (j^2 + k^2 - (k - j)^2) / 2 turns the transform into a convolution with conjugate factors.
-void FourierPlan::Convolve(const RunContext& run, complex128* data, complex128* scratch) const {
+template <typename C>
+void FourierPlan::Convolve(const RunContext& run, C* data, C* scratch) const {
   const int64_t m = convolution_->n_;
-  complex128* a = scratch;
+  C* a = scratch;
   int64_t square = 0;
   for (int64_t k = 0; k < n_; ++k) {
     a[k] = Times(data[k], roots()[square]);
     square = (square + 2 * k + 1) % (2 * n_);
   }
-  std::fill(a + n_, a + m, complex128(0));
+  std::fill(a + n_, a + m, C{});
   convolution_->Forward(run, a, scratch + m);
   const complex128* chirp = static_cast<const complex128*>(chirp_.raw_data());
   // The inverse transform is conj(Forward(conj(a))) / m.
-  for (int64_t k = 0; k < m; ++k) a[k] = std::conj(Times(a[k], chirp[k]));
+  for (int64_t k = 0; k < m; ++k) a[k] = Conjugate(Times(a[k], chirp[k]));
   convolution_->Forward(run, a, scratch + m);
   const double scale = 1 / static_cast<double>(m);
   square = 0;
   for (int64_t k = 0; k < n_; ++k) {
-    data[k] = Times(std::conj(a[k]) * scale, roots()[square]);
+    data[k] = Times(scale * Conjugate(a[k]), roots()[square]);
     square = (square + 2 * k + 1) % (2 * n_);
   }
 }
 
-void FourierPlan::Transform(const RunContext& run, bool inverse, complex128* data,
-                            complex128* scratch) const {
+template <typename C>
+void FourierPlan::TransformAny(const RunContext& run, bool inverse, C* data, C* scratch) const {
   if (!inverse) return Forward(run, data, scratch);
-  for (int64_t k = 0; k < n_; ++k) data[k] = std::conj(data[k]);
+  for (int64_t k = 0; k < n_; ++k) data[k] = Conjugate(data[k]);
   Forward(run, data, scratch);
   const double n = static_cast<double>(n_);
-  for (int64_t k = 0; k < n_; ++k) data[k] = std::conj(data[k]) / n;
+  for (int64_t k = 0; k < n_; ++k) data[k] = Conjugate(data[k]) / n;
+}
+
+void FourierPlan::Transform(const RunContext& run, bool inverse, complex128* data,
+                            complex128* scratch) const {
+  TransformAny(run, inverse, data, scratch);
+}
+void FourierPlan::Transform(const RunContext& run, bool inverse, FourLines* data,
+                            FourLines* scratch) const {
+  TransformAny(run, inverse, data, scratch);
 }
 
 }  // namespace gradflow

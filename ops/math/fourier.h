@@ -20,8 +20,20 @@ namespace gradflow {
 // If the run is stopped, functions return early and results are unspecified.
 //
 // Thread-safe after construction.
+// A complex number of each of four lines, which are transformed together.
+struct FourLines {
+  typedef double Vector __attribute__((vector_size(32)));
+  static constexpr int kCount = 4;
+  Vector real;
+  Vector imag;
+};
+
 class FourierPlan {
  public:
+  // Returns a plan like Make(). Keeps the plans of a few short lengths, because computing the
+  // constants of a short transform takes longer than the transform.
+  static absl::StatusOr<std::shared_ptr<const FourierPlan>> Cached(const RunContext& run,
+                                                                   int64_t n);
   // Allocates the constants with the allocator of `run`. REQUIRES: n > 0
   static absl::StatusOr<FourierPlan> Make(const RunContext& run, int64_t n);
 
@@ -34,13 +46,19 @@ class FourierPlan {
   // Replaces data[n] by its transform, the sum over j of data[j] * exp(-2 pi i j k / n). If
   // `inverse` is true, the sign of the exponent is reversed and the result is divided by n.
   void Transform(const RunContext& run, bool inverse, complex128* data, complex128* scratch) const;
+  // Transforms four lines. Each line has the bits of the function above.
+  void Transform(const RunContext& run, bool inverse, FourLines* data, FourLines* scratch) const;
 
  private:
   FourierPlan() = default;
 
   const complex128* roots() const { return static_cast<const complex128*>(roots_.raw_data()); }
-  void Forward(const RunContext& run, complex128* data, complex128* scratch) const;
-  void Convolve(const RunContext& run, complex128* data, complex128* scratch) const;
+  template <typename C>
+  void TransformAny(const RunContext& run, bool inverse, C* data, C* scratch) const;
+  template <typename C>
+  void Forward(const RunContext& run, C* data, C* scratch) const;
+  template <typename C>
+  void Convolve(const RunContext& run, C* data, C* scratch) const;
 
   int64_t n_ = 1;
   // Prime factors up to 13. Two factors 2 are combined to 4.

@@ -1,4 +1,5 @@
 // Functions of two arguments: Pow, Atan2, Xlogy, Xlog1py and NextAfter.
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <complex>
@@ -11,6 +12,7 @@
 #include "gradflow/core/registry.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
+#include "gradflow/ops/common/clones.h"
 #include "gradflow/ops/common/elementary_simd.h"
 #include "gradflow/ops/common/elementwise.h"
 #include "gradflow/ops/common/elementwise_chunks.h"
@@ -140,6 +142,56 @@ z: The results, of the broadcast shape.
 T: The type of the inputs and the output.)"));
 }
 
+// Squares and cubes of floats are rounded once: a double holds the square exactly.
+inline float CubeOf(float x) {
+  const double value = x;
+  return static_cast<float>(value * value * value);
+}
+GRADFLOW_CLONES void SquareFloats(const float* x, float* z, int64_t n) {
+  GRADFLOW_SAME_INDEX_LOOP
+  for (int64_t i = 0; i < n; ++i) z[i] = x[i] * x[i];
+}
+GRADFLOW_CLONES void CubeFloats(const float* x, float* z, int64_t n) {
+  GRADFLOW_SAME_INDEX_LOOP
+  for (int64_t i = 0; i < n; ++i) z[i] = CubeOf(x[i]);
+}
+
+// Returns the number of exponents that are 2 or 3.
+GRADFLOW_CLONES int64_t CountProducts(const float* exponents, int64_t n) {
+  int32_t count = 0;
+  for (int64_t i = 0; i < n; ++i) count += exponents[i] == 2 || exponents[i] == 3 ? 1 : 0;
+  return count;
+}
+
+// Powers by 2 and 3 have the same bits whether the exponent is repeated or not.
+void FloatPowerLoop(const void* const* x, const int64_t* strides, void* out, int64_t n) {
+  const auto* const base = static_cast<const float*>(x[0]);
+  const float exponent = *static_cast<const float*>(x[1]);
+  if (strides[0] == 1 && strides[1] == 0 && exponent == 2) {
+    return SquareFloats(base, static_cast<float*>(out), n);
+  }
+  if (strides[0] == 1 && strides[1] == 0 && exponent == 3) {
+    return CubeFloats(base, static_cast<float*>(out), n);
+  }
+  ForEachChunk<float, float, 2>(
+      x, strides, out, n, [&](const float* const* a, float* result, int64_t count) {
+        float buffers[2][kElementwiseChunk];
+        const float* const bases = Repeated(a[0], strides[0], count, buffers[0]);
+        const float* const exponents = Repeated(a[1], strides[1], count, buffers[1]);
+        if (CountProducts(exponents, count) == 0) {
+          return ApplyElementary(Elementary2::kPow, bases, exponents, result, count);
+        }
+        // The result may overwrite an operand.
+        float powers[kElementwiseChunk];
+        ApplyElementary(Elementary2::kPow, bases, exponents, powers, count);
+        for (int64_t i = 0; i < count; ++i) {
+          if (exponents[i] == 2) powers[i] = bases[i] * bases[i];
+          if (exponents[i] == 3) powers[i] = CubeOf(bases[i]);
+        }
+        std::copy_n(powers, count, result);
+      });
+}
+
 }  // namespace
 
 void Register(Registry& registry) {
@@ -149,8 +201,7 @@ void Register(Registry& registry) {
          "Powers of integers wrap around, and a negative exponent is an error, unless the output "
          "has no elements. A negative real number has NaN as its power by a number that is not an "
          "integer.");
-  RegisterReal<RealLoop<float, Elementary2::kPow>, RealLoop<double, Elementary2::kPow>>(registry,
-                                                                                        "Pow");
+  RegisterReal<FloatPowerLoop, RealLoop<double, Elementary2::kPow>>(registry, "Pow");
   RegisterBinaryKernels<ComplexPower, OwnType>(registry, "Pow", ComplexTypes());
   ForEachType(SignedIntegerTypes(), [&](auto tag) {
     using T = typename decltype(tag)::type;

@@ -1,6 +1,8 @@
 // InTopK and InTopKV2.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/op_kernel.h"
@@ -9,6 +11,7 @@
 #include "gradflow/core/shape_checks.h"
 #include "gradflow/core/shape_context.h"
 #include "gradflow/core/status.h"
+#include "gradflow/ops/common/clones.h"
 #include "gradflow/ops/common/indices.h"
 #include "gradflow/ops/common/input_checks.h"
 
@@ -30,18 +33,35 @@ absl::Status InTopKShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
+// Counts the predictions that exceed `prediction`, and those that are not finite.
+GRADFLOW_CLONES void CountGreater(const float* x, int64_t n, float prediction, int32_t* greater,
+                                  int32_t* infinite) {
+  constexpr float kMax = std::numeric_limits<float>::max();
+  int32_t more = 0;
+  int32_t wrong = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    more += x[i] > prediction ? 1 : 0;
+    wrong += std::abs(x[i]) <= kMax ? 0 : 1;
+  }
+  *greater = more;
+  *infinite = wrong;
+}
+
 // Returns true if fewer than k of the n predictions exceed the target's prediction, and all n
-// predictions are finite.
+// predictions are finite. Returns early if the result is known.
 bool IsInTopK(const float* x, int64_t n, int64_t target, int64_t k) {
+  constexpr int64_t kPart = 256;
   if (target < 0 || target >= n) return false;
   const float prediction = x[target];
-  int64_t greater = 0;
-  bool finite = true;
-  for (int64_t i = 0; i < n; ++i) {
-    greater += x[i] > prediction ? 1 : 0;
-    finite &= std::isfinite(x[i]);
+  int64_t count = 0;
+  for (int64_t i = 0; i < n; i += kPart) {
+    int32_t greater = 0;
+    int32_t infinite = 0;
+    CountGreater(x + i, std::min(kPart, n - i), prediction, &greater, &infinite);
+    count += greater;
+    if (infinite > 0 || count >= k) return false;
   }
-  return finite && greater < k;
+  return count < k;
 }
 
 class InTopKKernel final : public OpKernel {

@@ -14,6 +14,9 @@
 #include "gradflow/core/registry.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
+#include "gradflow/ops/common/clones.h"
+#include "gradflow/ops/common/elementary_simd.h"
+#include "gradflow/ops/common/elementwise_simd.h"
 #include "gradflow/ops/common/input_checks.h"
 #include "gradflow/ops/nn/softmax_rows.h"
 
@@ -44,6 +47,49 @@ void WindowSums(const double* x, int64_t n, int64_t radius, double* sums) {
       prefix += at(d + width - 1);
       sums[d] += prefix;
     }
+  }
+}
+
+// Sets sums[d] to the sum of x[d - radius], ..., x[d + radius], like WindowSums. x has `radius`
+// zeros before and after its n elements.
+GRADFLOW_CLONES void ShortWindowSums(const double* x, int64_t n, int64_t radius, double* sums) {
+  // The sums of a block stay in the L1 cache.
+  constexpr int64_t kBlock = 512;
+  for (int64_t begin = 0; begin < n; begin += kBlock) {
+    const int64_t end = std::min(begin + kBlock, n);
+    for (int64_t d = begin; d < end; ++d) sums[d] = x[d - radius];
+    for (int64_t k = 1 - radius; k <= radius; ++k) {
+      for (int64_t d = begin; d < end; ++d) sums[d] += x[d + k];
+    }
+  }
+}
+
+GRADFLOW_CLONES void Reciprocals(double* x, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) x[i] = 1 / x[i];
+}
+
+GRADFLOW_CLONES void MultiplyInPlace(const double* x, int64_t n, double* y) {
+  for (int64_t i = 0; i < n; ++i) y[i] *= x[i];
+}
+
+// Replaces each of n numbers x by x^-beta. `scratch` has n elements.
+void InversePowers(double beta, double* x, int64_t n, double* scratch) {
+  if (beta == 0.5 || beta == 0.75) {
+    SquareRoots(x, x, n);
+    if (beta == 0.75) {
+      SquareRoots(x, scratch, n);
+      MultiplyInPlace(scratch, n, x);
+    }
+    Reciprocals(x, n);
+  } else if (beta == 1) {
+    Reciprocals(x, n);
+  } else if (beta == std::floor(beta)) {
+    // Powers of negative numbers.
+    for (int64_t i = 0; i < n; ++i) x[i] = std::pow(x[i], -beta);
+  } else {
+    ApplyElementary(Elementary::kLog, x, x, n);
+    for (int64_t i = 0; i < n; ++i) x[i] *= -beta;
+    ApplyElementary(Elementary::kExp, x, x, n);
   }
 }
 
@@ -82,6 +128,9 @@ struct Row {
   double* sums;
 };
 
+// The largest radius of ShortWindowSums.
+constexpr int64_t kMaxShortRadius = 7;
+
 class LrnKernel : public OpKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) {
@@ -98,8 +147,9 @@ class LrnKernel : public OpKernel {
     if (total == 0) return absl::OkStatus();
     const int64_t rows = total / depth;
     const int64_t block = BlockSizeForCost(nanoseconds * static_cast<double>(depth));
-    // Each block of rows has its own buffers: two of double and `num_floats` of float.
-    const int64_t bytes = depth * (16 + 4 * num_floats);
+    // Each block of rows has its own buffers: two of double and `num_floats` of float. Zeros
+    // surround the first buffer.
+    const int64_t bytes = depth * (16 + 4 * num_floats) + 16 * kMaxShortRadius;
     Tensor scratch;
     GRADFLOW_RETURN_IF_ERROR(
         ctx.AllocateTemp(DT_INT8, {NumBlocks(rows, block), (bytes + 7) / 8 * 8}, &scratch));
@@ -107,7 +157,11 @@ class LrnKernel : public OpKernel {
     ParallelFor(ctx, rows, block, [&](int64_t begin, int64_t end) {
       double* const doubles =
           reinterpret_cast<double*>(buffers + begin / block * ((bytes + 7) / 8 * 8));
-      const Row row = {reinterpret_cast<float*>(doubles + 2 * depth), doubles, doubles + depth};
+      double* const terms = doubles + kMaxShortRadius;
+      double* const sums = terms + depth + kMaxShortRadius;
+      std::fill(doubles, terms, 0);
+      std::fill(terms + depth, sums, 0);
+      const Row row = {reinterpret_cast<float*>(sums + depth), terms, sums};
       for (int64_t r = begin; r < end; ++r) fn(r * depth, row);
     });
     return absl::OkStatus();
@@ -116,8 +170,16 @@ class LrnKernel : public OpKernel {
   // Sets row.sums to bias + alpha * (sum of squares in the window) for each element.
   void Norms(const float* x, int64_t depth, const Row& row) const {
     for (int64_t d = 0; d < depth; ++d) row.terms[d] = static_cast<double>(x[d]) * x[d];
-    WindowSums(row.terms, depth, Radius(depth), row.sums);
+    SumWindows(depth, row);
     for (int64_t d = 0; d < depth; ++d) row.sums[d] = attrs_.bias + attrs_.alpha * row.sums[d];
+  }
+  // Sets row.sums to the sums of row.terms in the windows.
+  void SumWindows(int64_t depth, const Row& row) const {
+    if (attrs_.depth_radius <= kMaxShortRadius) {
+      ShortWindowSums(row.terms, depth, attrs_.depth_radius, row.sums);
+    } else {
+      WindowSums(row.terms, depth, Radius(depth), row.sums);
+    }
   }
   int64_t Radius(int64_t depth) const { return std::min(attrs_.depth_radius, depth - 1); }
 
@@ -136,13 +198,13 @@ class Lrn final : public LrnKernel {
     const int64_t depth = input.dim_size(3);
     const RowReader<float> reader(input);
     const RowWriter<float> writer(output);
-    return ForEachRow(ctx, depth, 1, 40, [&](int64_t offset, const Row& row) {
+    return ForEachRow(ctx, depth, 1, 10, [&](int64_t offset, const Row& row) {
       const float* const x = reader.Read(offset, depth, row.floats);
       Norms(x, depth, row);
       float* const y = writer.Place(offset, row.floats);
-      for (int64_t d = 0; d < depth; ++d) {
-        y[d] = static_cast<float>(x[d] * std::pow(row.sums[d], -static_cast<double>(attrs_.beta)));
-      }
+      // The terms are no longer needed.
+      InversePowers(attrs_.beta, row.sums, depth, row.terms);
+      for (int64_t d = 0; d < depth; ++d) y[d] = static_cast<float>(x[d] * row.sums[d]);
       writer.Write(y, offset, depth);
     });
   }
@@ -167,7 +229,7 @@ class LrnGrad final : public LrnKernel {
     const RowWriter<float> writer(output);
     const double beta = attrs_.beta;
     const double factor = -2.0 * attrs_.alpha * beta;
-    return ForEachRow(ctx, depth, 4, 60, [&](int64_t offset, const Row& row) {
+    return ForEachRow(ctx, depth, 6, 20, [&](int64_t offset, const Row& row) {
       float* const result_buffer = row.floats + 2 * depth;
       const float* const g = grads.Read(offset, depth, row.floats);
       const float* const x = images.Read(offset, depth, row.floats + depth);
@@ -175,11 +237,11 @@ class LrnGrad final : public LrnKernel {
       Norms(x, depth, row);
       float* const dx = writer.Place(offset, row.floats + 3 * depth);
       for (int64_t d = 0; d < depth; ++d) {
-        const double norm = row.sums[d];
-        row.terms[d] = static_cast<double>(g[d]) * y[d] / norm;
-        dx[d] = static_cast<float>(g[d] * std::pow(norm, -beta));
+        row.terms[d] = static_cast<double>(g[d]) * y[d] / row.sums[d];
       }
-      WindowSums(row.terms, depth, Radius(depth), row.sums);
+      InversePowers(beta, row.sums, depth, reinterpret_cast<double*>(row.floats + 4 * depth));
+      for (int64_t d = 0; d < depth; ++d) dx[d] = static_cast<float>(g[d] * row.sums[d]);
+      SumWindows(depth, row);
       for (int64_t d = 0; d < depth; ++d) {
         dx[d] = static_cast<float>(dx[d] + factor * x[d] * row.sums[d]);
       }

@@ -59,6 +59,14 @@ class ChannelSlices {
   // The number of blocks that run concurrently. It depends only on the shape.
   int64_t num_blocks() const { return blocks_; }
 
+  // Returns true if the channels are the last dimension.
+  bool channels_are_last() const { return outer_ > 0 && inner_ == 1; }
+  // Calls fn(begin, end) for blocks of rows of all channels. REQUIRES: channels_are_last()
+  template <typename F>
+  void ForEachRow(const RunContext& run, const F& fn) const {
+    ParallelFor(run, outer_, rows_per_block_, fn);
+  }
+
   // Calls fn(block, channel, begin, end) for contiguous runs that together cover all elements.
   template <typename F>
   void ForEachRun(const RunContext& run, const F& fn) const {

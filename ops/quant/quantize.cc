@@ -11,6 +11,7 @@
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
+#include "gradflow/ops/common/clones.h"
 #include "gradflow/ops/common/input_checks.h"
 #include "gradflow/ops/quant/channel_slices.h"
 
@@ -132,6 +133,76 @@ Range MakeRange(const QuantizeOptions& options, float min, float max) {
   return range;
 }
 
+// Rounds a number to an integer of [low, high], halves away from zero or to even. NaN becomes
+// `low`. REQUIRES: the bounds are integers less than 2^22
+template <bool kHalfToEven>
+inline int32_t RoundedBetween(float value, float low, float high) {
+  value = value > low ? value : low;
+  value = value < high ? value : high;
+  if (kHalfToEven) {
+    // The sum has no bits for a fraction.
+    constexpr float kIntegers = 0x1.8p23f;
+    return static_cast<int32_t>((value + kIntegers) - kIntegers);
+  }
+  // The number before a half: a half would turn the number before a half into 1.
+  return static_cast<int32_t>(value + std::copysign(0x1.fffffep-2f, value));
+}
+
+// Each step of quantization rounds to float.
+enum class Step { kDistance, kScaled, kScaledHalfToEven, kFirst };
+// The ranges of one element after the other, or of all elements.
+struct Ranges {
+  const float* min;
+  const float* max;
+  const float* scale;
+  const float* first;
+};
+
+// Quantizes n elements. Element i has range kStride * i.
+template <typename Storage, Step kStep, int kStride>
+GRADFLOW_CLONES void QuantizeNarrow(const Ranges& ranges, const float* __restrict x,
+                                    Storage* __restrict y, int64_t n) {
+  using I = Integers<Storage>;
+  const float* __restrict const min = ranges.min;
+  const float* __restrict const max = ranges.max;
+  const float* __restrict const scale = ranges.scale;
+  const float* __restrict const first = ranges.first;
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t k = kStride * i;
+    // NaN is quantized like 0.
+    float value = x[i] != x[i] ? 0.0f : x[i];
+    if (kStep != Step::kFirst) {
+      value = value > max[k] ? max[k] : value;
+      value = value < min[k] ? min[k] : value;
+    }
+    if (kStep == Step::kDistance) {
+      value = (value - min[k]) * scale[k] - I::kHalfRange;
+    } else {
+      value = value * scale[k];
+    }
+    const float low = static_cast<float>(I::kLowest) + first[k];
+    const float high = static_cast<float>(I::kHighest) + first[k];
+    y[i] = static_cast<Storage>(RoundedBetween<kStep == Step::kScaledHalfToEven>(value, low, high) -
+                                static_cast<int32_t>(first[k]));
+  }
+}
+
+template <typename Storage, int kStride>
+void QuantizeNarrow(const QuantizeOptions& options, const Ranges& ranges, const float* x,
+                    Storage* y, int64_t n) {
+  switch (options.mode) {
+    case Mode::kMinCombined:
+      return QuantizeNarrow<Storage, Step::kDistance, kStride>(ranges, x, y, n);
+    case Mode::kMinFirst:
+      return QuantizeNarrow<Storage, Step::kFirst, kStride>(ranges, x, y, n);
+    case Mode::kScaled:
+      if (options.half_to_even) {
+        return QuantizeNarrow<Storage, Step::kScaledHalfToEven, kStride>(ranges, x, y, n);
+      }
+      return QuantizeNarrow<Storage, Step::kScaled, kStride>(ranges, x, y, n);
+  }
+}
+
 template <typename Storage>
 void Quantize(const QuantizeOptions& options, const Range& range, const float* x, Storage* y,
               int64_t n) {
@@ -213,6 +284,9 @@ class QuantizeKernel final : public OpKernel {
     }
     const float* from = input.flat<float>().data();
     Storage* to = static_cast<Storage*>(outputs[0]->raw_data());
+    if constexpr (sizeof(Storage) <= sizeof(int16_t)) {
+      if (Narrow(ctx.run(), slices, ranges, from, to)) return absl::OkStatus();
+    }
     slices.ForEachRun(ctx.run(), [&](int64_t, int64_t channel, int64_t begin, int64_t end) {
       Quantize(options_, ranges[channel], from + begin, to + begin, end - begin);
     });
@@ -220,6 +294,45 @@ class QuantizeKernel final : public OpKernel {
   }
 
  private:
+  // Quantizes with loops that the compiler vectorizes. Returns false if the ranges need double.
+  bool Narrow(const RunContext& run, const ChannelSlices& slices, const std::vector<Range>& ranges,
+              const float* from, Storage* to) const {
+    constexpr float kMostFirst = 1 << 20;
+    const size_t n = ranges.size();
+    std::vector<float> numbers(4 * n);
+    float* const min = numbers.data();
+    float* const max = min + n;
+    float* const scale = max + n;
+    float* const first = scale + n;
+    for (size_t c = 0; c < n; ++c) {
+      min[c] = ranges[c].min;
+      max[c] = ranges[c].max;
+      scale[c] = ranges[c].scale;
+      if (options_.mode == Mode::kMinFirst) {
+        first[c] = static_cast<float>(static_cast<double>(std::round(min[c] * scale[c])) -
+                                      Integers<Storage>::kLowest);
+      }
+      if (!(std::abs(first[c]) < kMostFirst)) return false;
+      if (options_.mode == Mode::kMinCombined && !std::isfinite(max[c] - min[c])) return false;
+    }
+    const Ranges all = {min, max, scale, first};
+    if (slices.channels_are_last()) {
+      const int64_t channels = slices.channels();
+      slices.ForEachRow(run, [&](int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; ++row) {
+          QuantizeNarrow<Storage, 1>(options_, all, from + row * channels, to + row * channels,
+                                     channels);
+        }
+      });
+      return true;
+    }
+    slices.ForEachRun(run, [&](int64_t, int64_t c, int64_t begin, int64_t end) {
+      QuantizeNarrow<Storage, 0>(options_, {min + c, max + c, scale + c, first + c}, from + begin,
+                                 to + begin, end - begin);
+    });
+    return true;
+  }
+
   QuantizeOptions options_;
 };
 
@@ -261,6 +374,15 @@ absl::Status DequantizeShape(ShapeContext& c) {
 }
 
 template <typename Storage, typename Out>
+GRADFLOW_CLONES void DequantizeRun(const IntegerAffine& affine, const Storage* from, Out* to,
+                                   int64_t n) {
+  const auto [before, scale, after] = affine;
+  for (int64_t i = 0; i < n; ++i) {
+    to[i] = static_cast<Out>((static_cast<float>(from[i]) + before) * scale + after);
+  }
+}
+
+template <typename Storage, typename Out>
 class DequantizeKernel final : public OpKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) { return options_.Read(construction); }
@@ -280,10 +402,7 @@ class DequantizeKernel final : public OpKernel {
     Out* to = output->template flat<Out>().data();
     const ChannelSlices slices(input.shape(), options_.axis);
     slices.ForEachRun(ctx.run(), [&](int64_t, int64_t channel, int64_t begin, int64_t end) {
-      const auto [before, scale, after] = affines[channel];
-      for (int64_t i = begin; i < end; ++i) {
-        to[i] = static_cast<Out>((static_cast<float>(from[i]) + before) * scale + after);
-      }
+      DequantizeRun(affines[channel], from + begin, to + begin, end - begin);
     });
     return absl::OkStatus();
   }

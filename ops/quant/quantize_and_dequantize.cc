@@ -15,6 +15,7 @@
 #include "gradflow/core/registry.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
+#include "gradflow/ops/common/clones.h"
 #include "gradflow/ops/common/elementwise.h"
 #include "gradflow/ops/common/input_checks.h"
 #include "gradflow/ops/quant/channel_slices.h"
@@ -127,6 +128,66 @@ Scale<C> MakeScale(const Options& options, C min, C max) {
   return scale;
 }
 
+// Clamps if `clamps` is true, rounds to multiples of the inverse scale. NaN stays NaN.
+template <typename T, typename C>
+GRADFLOW_CLONES void RoundToScale(const Scale<C>& scale, bool clamps, bool half_up, const T* from,
+                                  T* to, int64_t n) {
+  constexpr C kInfinity = std::numeric_limits<C>::infinity();
+  const C min = clamps ? scale.min : -kInfinity;
+  const C max = clamps ? scale.max : kInfinity;
+  const C factor = scale.scale;
+  const C inverse = scale.inverse;
+  const auto scaled = [=](T value) {
+    C x = static_cast<C>(value);
+    x = x > max ? max : x;
+    x = x < min ? min : x;
+    return x * factor;
+  };
+  if (half_up) {
+    for (int64_t i = 0; i < n; ++i) {
+      to[i] = static_cast<T>(std::floor(scaled(from[i]) + C(0.5)) * inverse);
+    }
+  } else {
+    for (int64_t i = 0; i < n; ++i) {
+      to[i] = static_cast<T>(std::nearbyint(scaled(from[i])) * inverse);
+    }
+  }
+}
+
+// Merges n elements into [*min, *max], ignoring NaN.
+template <typename T, typename C>
+GRADFLOW_CLONES void ExtendRange(const T* from, int64_t n, C* min, C* max) {
+  // Several ranges, because each comparison waits for the previous comparison of its range.
+  constexpr int kRanges = 32;
+  if (n < kRanges) {
+    for (int64_t i = 0; i < n; ++i) {
+      const C x = static_cast<C>(from[i]);
+      *min = x < *min ? x : *min;
+      *max = x > *max ? x : *max;
+    }
+    return;
+  }
+  C low[kRanges];
+  C high[kRanges];
+  std::fill_n(low, kRanges, *min);
+  std::fill_n(high, kRanges, *max);
+  int64_t i = 0;
+  for (; i + kRanges <= n; i += kRanges) {
+    for (int k = 0; k < kRanges; ++k) {
+      const C x = static_cast<C>(from[i + k]);
+      low[k] = x < low[k] ? x : low[k];
+      high[k] = x > high[k] ? x : high[k];
+    }
+  }
+  for (; i < n; ++i) {
+    const C x = static_cast<C>(from[i]);
+    low[0] = x < low[0] ? x : low[0];
+    high[0] = x > high[0] ? x : high[0];
+  }
+  *min = *std::min_element(low, low + kRanges);
+  *max = *std::max_element(high, high + kRanges);
+}
+
 // Rounds like QuantizeAndDequantizeKernel and keeps the integers, as bytes.
 class QuantizeToBytes final : public OpKernel {
  public:
@@ -223,16 +284,7 @@ class QuantizeAndDequantizeKernel final : public OpKernel, public QuantizingKern
     T* to = output->flat<T>().data();
     const bool clamps = options.range_given;
     slices.ForEachRun(ctx.run(), [&](int64_t, int64_t channel, int64_t begin, int64_t end) {
-      const Scale<C> s = scales[channel];
-      for (int64_t i = begin; i < end; ++i) {
-        C x = static_cast<C>(from[i]);
-        // NaN stays NaN.
-        if (clamps && x > s.max) x = s.max;
-        if (clamps && x < s.min) x = s.min;
-        x *= s.scale;
-        x = options.half_up ? std::floor(x + C(0.5)) : std::nearbyint(x);
-        to[i] = static_cast<T>(x * s.inverse);
-      }
+      RoundToScale(scales[channel], clamps, options.half_up, from + begin, to + begin, end - begin);
     });
     return absl::OkStatus();
   }
@@ -303,13 +355,8 @@ class QuantizeAndDequantizeKernel final : public OpKernel, public QuantizingKern
     }
     const T* from = input.flat<T>().data();
     slices.ForEachRun(ctx.run(), [&](int64_t block, int64_t channel, int64_t begin, int64_t end) {
-      C& min = ranges[(block * channels + channel) * 2];
-      C& max = ranges[(block * channels + channel) * 2 + 1];
-      for (int64_t i = begin; i < end; ++i) {
-        const C x = static_cast<C>(from[i]);
-        min = x < min ? x : min;
-        max = x > max ? x : max;
-      }
+      C* const range = &ranges[(block * channels + channel) * 2];
+      ExtendRange(from + begin, end - begin, range, range + 1);
     });
     for (int64_t c = 0; c < channels; ++c) {
       C min = kInfinity;

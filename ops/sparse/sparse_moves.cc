@@ -460,13 +460,15 @@ class ToDenseKernel final : public OpKernel {
     }
     Tensor* output = nullptr;
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &output));
-    ParallelFor(ctx, shape.num_elements(), BlockSizeForCost(3), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) CopyElements(default_value, 0, 1, output, i);
-    });
+    FillAll(ctx.run(), default_value, output);
     if (ctx.ShouldStop()) return StoppedError();
-    for (int64_t i = 0; i < size; ++i) {
-      CopyElements(values, values.dims() == 0 ? 0 : i, 1, output, position[i]);
-    }
+    DispatchElement(values.dtype(), [&](auto tag) {
+      using E = typename decltype(tag)::type;
+      const E* const from = static_cast<const E*>(values.raw_data());
+      E* const to = static_cast<E*>(output->raw_data());
+      const int64_t stride = values.dims() == 0 ? 0 : 1;
+      for (int64_t i = 0; i < size; ++i) to[position[i]] = from[i * stride];
+    });
     return absl::OkStatus();
   }
 

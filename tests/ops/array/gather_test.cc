@@ -3,6 +3,7 @@
 
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/stop_token.h"
+#include "gradflow/ops/common/simd.h"
 #include "gradflow/testing/kernel_test.h"
 #include "tests/ops/common/small_blocks.h"
 #include "tests/testing/constants.h"
@@ -100,8 +101,10 @@ TEST(GatherV2, PicksTensorsLargerThanACache) {
 TEST(GatherV2, PicksManyElements) {
   for (const DataType dtype : {DT_INT8, DT_FLOAT, DT_DOUBLE, DT_STRING}) {
     const int64_t size = dtype == DT_INT8 ? 100 : 70000;
-    // More than 4 MiB of floats, which are written with non-temporal stores.
-    const int64_t count = dtype == DT_STRING ? 3000 : (1 << 20) + 77;
+    // Floats are written with non-temporal stores.
+    const int64_t count = dtype == DT_STRING
+                              ? 3000
+                              : MinNonTemporalBytes() / static_cast<int64_t>(sizeof(float)) + 77;
     const Tensor params = DistinctTensor(dtype, {size});
     std::vector<int32_t> picks;
     for (int64_t i = 0; i < count; ++i) picks.push_back(static_cast<int32_t>(i * 7919 % size));

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -78,13 +79,13 @@ bool IsTransposed(const Tensor& x, const Tensor& y, size_t size) {
   return true;
 }
 
-// More than 4 MiB, with rows that are whole cache lines or not.
+// Tensors that are written with non-temporal stores, with rows that are whole cache lines or not.
 TEST(Transpose, ReordersTensorsLargerThanACacheByTheirElementSize) {
   for (const DataType dtype : {DT_UINT8, DT_HALF, DT_FLOAT, DT_INT64, DT_COMPLEX128}) {
     SCOPED_TRACE(DataTypeString(dtype));
     const int64_t size = DataTypeSize(dtype);
     const int64_t columns = 64 * 33;
-    const int64_t rows = (int64_t{4} << 20) / size / columns / 64 * 64 + 64;
+    const int64_t rows = MinNonTemporalBytes() / size / columns / 64 * 64 + 64;
     for (const TensorShape& shape : {TensorShape({rows, columns}), TensorShape({columns, rows}),
                                      TensorShape({rows + 3, columns + 5})}) {
       SCOPED_TRACE(shape.DebugString());
@@ -94,6 +95,42 @@ TEST(Transpose, ReordersTensorsLargerThanACacheByTheirElementSize) {
       EXPECT_TRUE(IsTransposed(x, y, size));
     }
   }
+}
+
+// Several short dimensions, with units of 1 to 16 bytes, and the last part of a divided dimension.
+TEST(Transpose, ReordersShortDimensions) {
+  const std::pair<TensorShape, std::vector<int64_t>> cases[] = {
+      {{37, 14, 2, 14, 2}, {0, 1, 3, 2, 4}},
+      {{101, 7, 11, 13}, {2, 0, 3, 1}},
+      {{1030, 2, 2}, {0, 2, 1}},
+      {{333, 3, 5}, {0, 2, 1}},
+      {{9, 28, 2, 28, 2, 3}, {0, 1, 3, 2, 4, 5}},
+      {{5, 4, 3, 2, 16}, {3, 2, 1, 0, 4}},
+      {{700, 3}, {1, 0}},
+      {{3, 700}, {1, 0}}};
+  for (const DataType dtype : {DT_UINT8, DT_HALF, DT_FLOAT, DT_INT64, DT_COMPLEX128, DT_STRING}) {
+    for (const auto& [shape, perm] : cases) {
+      SCOPED_TRACE(absl::StrCat(DataTypeString(dtype), " ", shape.DebugString()));
+      const Tensor x = DistinctTensor(dtype, shape);
+      EXPECT_THAT(OpTester("Transpose").Input(x).Input(AsTensor<int64_t>(perm)).RunOne(),
+                  TensorEq(Transposed(x, perm)));
+    }
+  }
+}
+
+TEST(Transpose, ReordersShortDimensionsOfALargeTensor) {
+  const int64_t rows = MinNonTemporalBytes() / (8 * 12 * 4) + 3;
+  const Tensor x = Iota<int32_t>({rows, 2, 4, 3, 4});
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(
+      const Tensor y, OpTester("Transpose").Input(x).Input<int32_t>({0, 1, 3, 2, 4}).RunOne());
+  const auto from = x.flat<int32_t>();
+  const auto to = y.flat<int32_t>();
+  int64_t wrong = 0;
+  for (int64_t i = 0; i < to.size(); ++i) {
+    const int64_t inner = i % 4, b = i / 4 % 4, c = i / 16 % 3, outer = i / 48;
+    wrong += to(i) != from(outer * 48 + (b * 3 + c) * 4 + inner) ? 1 : 0;
+  }
+  EXPECT_EQ(wrong, 0);
 }
 
 // Rows that begin and end at cache lines, rows that end within a cache line, and rows that begin

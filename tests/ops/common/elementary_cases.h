@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "gradflow/ops/common/elementary_simd.h"
 
@@ -17,21 +18,23 @@ struct ElementaryCase {
   Real (*reference)(Real);
   // The allowed error in units in the last place. Subnormal results may have one unit more.
   double ulps;
+  // The allowed error of floats, if it differs; otherwise 0.
+  double float_ulps = 0;
 };
 
 // References use the type Real, which is wider than the tested type.
 template <typename Real>
 inline constexpr ElementaryCase<Real> kElementaryCases[] = {
-    {"acos", Elementary::kAcos, std::acos, 1},       {"acosh", Elementary::kAcosh, std::acosh, 1},
-    {"asin", Elementary::kAsin, std::asin, 1},       {"asinh", Elementary::kAsinh, std::asinh, 1},
-    {"atan", Elementary::kAtan, std::atan, 1},       {"atanh", Elementary::kAtanh, std::atanh, 1},
+    {"acos", Elementary::kAcos, std::acos, 1, 1.3},  {"acosh", Elementary::kAcosh, std::acosh, 1},
+    {"asin", Elementary::kAsin, std::asin, 1, 2.5},  {"asinh", Elementary::kAsinh, std::asinh, 1},
+    {"atan", Elementary::kAtan, std::atan, 1, 2},    {"atanh", Elementary::kAtanh, std::atanh, 1},
     {"cos", Elementary::kCos, std::cos, 1},          {"cosh", Elementary::kCosh, std::cosh, 2},
-    {"erf", Elementary::kErf, std::erf, 2},          {"erfc", Elementary::kErfc, std::erfc, 2},
+    {"erf", Elementary::kErf, std::erf, 2, 2.2},     {"erfc", Elementary::kErfc, std::erfc, 2},
     {"exp", Elementary::kExp, std::exp, 1},          {"expm1", Elementary::kExpm1, std::expm1, 1.1},
     {"lgamma", Elementary::kLgamma, std::lgamma, 5}, {"log", Elementary::kLog, std::log, 1},
     {"log1p", Elementary::kLog1p, std::log1p, 1.1},  {"sin", Elementary::kSin, std::sin, 1},
     {"sinh", Elementary::kSinh, std::sinh, 2},       {"tan", Elementary::kTan, std::tan, 1},
-    {"tanh", Elementary::kTanh, std::tanh, 1},
+    {"tanh", Elementary::kTanh, std::tanh, 1, 1.3},
 };
 
 // Returns the distance between `value` and the exact result in units in the last place. Returns a
@@ -61,7 +64,8 @@ double ErrorInUlps(T value, Real exact) {
 template <typename T, typename Real>
 double AllowedUlps(const ElementaryCase<Real>& c, Real exact) {
   const bool is_tiny = std::abs(exact) < 16 * std::numeric_limits<T>::min();
-  return c.ulps + (is_tiny ? 1 : 0) + 0.01;
+  const double ulps = std::is_same_v<T, float> && c.float_ulps > 0 ? c.float_ulps : c.ulps;
+  return ulps + (is_tiny ? 1 : 0) + 0.01;
 }
 
 }  // namespace gradflow::testing

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gradflow/core/types.h"
+#include "gradflow/ops/linalg/register_product.h"
 
 namespace gradflow {
 namespace testing {
@@ -77,6 +78,11 @@ void ExpectProduct(const Form& form) {
   std::vector<T> small = before;
   MultiplySmall<T>(kM, kN, kK, left, right, {small.data(), kStride}, form.add);
   EXPECT_EQ(small, expected);
+  std::vector<T> in_registers = before;
+  std::vector<T> scratch;
+  MultiplyInRegisters<T>(kM, kN, kK, left, right, {in_registers.data(), kStride}, form.add,
+                         &scratch);
+  EXPECT_EQ(in_registers, expected);
 }
 
 TEST(PlainProduct, IsExactForIntegersInAllForms) {
