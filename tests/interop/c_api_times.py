@@ -31,13 +31,13 @@ def times_of(program, folder, model):
 
 
 def sizes_of(program, folder):
-    """Returns the size of libtensorflow and the size of all libraries of the program, in MB, except the C and C++
-    library."""
+    """Returns the size of libtensorflow and of all libraries that it loads, in MB, except the libraries of C and C++."""
     done = subprocess.run(["ldd", program], env=env_of(folder), text=True, stdout=subprocess.PIPE, check=True)
     paths = {os.path.realpath(path) for path in re.findall(r"=> (/\S+)", done.stdout)}
     sizes = {path: os.path.getsize(path) / 1e6 for path in paths
              if not re.match(r"(libc|libm|libstdc\+\+|libgcc_s|ld-linux\S*)\.so", os.path.basename(path))}
-    return os.path.getsize(folder / "libtensorflow.so.2") / 1e6, sum(sizes.values())
+    library = os.path.getsize(folder / "libtensorflow.so.2") / 1e6
+    return library, sum(sizes.values()) - library
 
 
 def main():
@@ -69,8 +69,8 @@ def main():
                 for call, time in times_of(program, folder, args.model).items():
                     best[name][call] = min(time, best[name].get(call, time))
         for name, folder in folders.items():
-            library, total = sizes_of(program, folder)
-            print(f"{name}: library {library:.1f} MB, all libraries {total:.1f} MB")
+            library, others = sizes_of(program, folder)
+            print(f"{name}: library {library:.1f} MB, other libraries {others:.1f} MB")
             for call, time in best[name].items():
                 print(f"  {call}: {time:.2f} us")
 
