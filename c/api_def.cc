@@ -161,7 +161,7 @@ void TF_ApiDefMapPut(TF_ApiDefMap* api_def_map, const char* text, size_t text_le
     const MutexLock lock(&api_def_map->mutex);
     for (const gradflow::ApiDef& change : changes.op()) {
       const auto found = api_def_map->defs.find(change.graph_op_name());
-      // Descriptions of ops that this library does not have.
+      // The text may describe ops that this library does not have.
       if (found == api_def_map->defs.end()) continue;
       GRADFLOW_RETURN_IF_ERROR(gradflow::capi::Merge(change, &found->second));
     }

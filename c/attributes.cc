@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "gradflow/c/buffer.h"
 #include "gradflow/c/status.h"
 #include "gradflow/c/tensor.h"
 #include "gradflow/core/op_def_internal.h"
 #include "gradflow/core/tensor_proto.h"
+#include "gradflow/graph/import.h"
 #include "gradflow/graph/node_checks.h"
 #include "gradflow/proto/op_def.pb.h"
 #include "gradflow/proto/tensor_shape.pb.h"
@@ -260,6 +262,15 @@ TF_AttrMetadata DescribeAttr(const OpDef& op_def, absl::string_view name, const 
 }
 
 absl::StatusOr<TF_Tensor*> DecodeTensor(const TensorProto& proto) {
+  GRADFLOW_RETURN_IF_ERROR(ValidateTensorProto(proto));
+  // A message that repeats one value needs a few bytes for any number of elements.
+  const int64_t limit = GraphLimits().max_constant_bytes;
+  const int64_t bytes = TensorProtoBytes(proto);
+  if (bytes < 0 || bytes > limit) {
+    return errors::ResourceExhausted("the tensor of a message has ",
+                                     bytes < 0 ? "too many" : absl::StrCat(bytes),
+                                     " bytes, expected at most ", limit);
+  }
   GRADFLOW_ASSIGN_OR_RETURN(Tensor tensor, TensorFromProto(proto));
   return TensorToC(std::move(tensor));
 }

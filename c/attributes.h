@@ -58,7 +58,8 @@ TF_AttrMetadata DescribeAttr(const OpDef& op_def, absl::string_view name, const 
 // Returns the rank, or -1 if it is unknown.
 int64_t RankOf(const TensorShapeProto& shape);
 
-// Returns a new tensor.
+// Returns a new tensor. Returns RESOURCE_EXHAUSTED if it has more bytes than the constants of a
+// graph may have (GraphLimits).
 absl::StatusOr<TF_Tensor*> DecodeTensor(const TensorProto& proto);
 // Stores new tensors, up to `max`. Stores null pointers on error.
 absl::Status DecodeTensors(const AttrValue::ListValue& list, TF_Tensor** tensors, int max);

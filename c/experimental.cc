@@ -4,7 +4,9 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "gradflow/c/buffer.h"
 #include "gradflow/c/function.h"
 #include "gradflow/c/graph.h"
@@ -30,44 +32,60 @@ char* CopyText(const std::string& text, size_t* length) {
   return strdup(text.c_str());
 }
 
-bool Mentions(const AttrValue& value, absl::string_view function) {
-  if (value.func().name() == function) return true;
-  return std::any_of(value.list().func().begin(), value.list().func().end(),
-                     [&](const NameAttrList& func) { return func.name() == function; });
-}
-
-bool Calls(const NodeDef& node, absl::string_view function) {
-  if (node.op() == function) return true;
-  return std::any_of(node.attr().begin(), node.attr().end(),
-                     [&](const auto& attr) { return Mentions(attr.second, function); });
-}
-
-// Removes a function: removes it and the functions after it, and adds those again.
+// Removes a function, and its gradients. The functions after it are removed and added again,
+// because a library can only remove its last functions. So are the callers of all these functions.
 absl::Status RemoveFunctionOf(TF_Graph* graph, absl::string_view name) {
   const GraphChange change(graph);
-  internal::GraphImpl& impl = internal::GraphImpl::Of(&graph->graph);
   const auto& functions = graph->graph.def().library().function();
   int index = 0;
   while (index < functions.size() && functions[index].signature().name() != name) ++index;
   if (index == functions.size()) {
     return errors::NotFound("Function ", errors::Printable(name), " not found");
   }
-  for (int i = index; i < functions.size(); ++i) {
-    for (int id = 0; id < graph->graph.num_nodes(); ++id) {
-      const Node& node = *graph->graph.node(id);
-      if (!Calls(node.def(), functions[i].signature().name())) continue;
-      return errors::FailedPrecondition(internal::NodePrefix(node.def()),
-                                        "the node calls function ",
-                                        functions[i].signature().name());
+  // The names of the functions from `first` on.
+  absl::flat_hash_set<absl::string_view> removed;
+  const auto calls_removed = [&](const NodeDef& node) {
+    return std::any_of(removed.begin(), removed.end(),
+                       [&](absl::string_view function) { return CallsFunction(node, function); });
+  };
+  int first = functions.size();
+  const auto remove_from = [&](int begin) {
+    while (first > begin) removed.insert(functions[--first].signature().name());
+  };
+  remove_from(index);
+  for (int i = 0; i < first;) {
+    const auto& nodes = functions[i].node_def();
+    if (std::any_of(nodes.begin(), nodes.end(), calls_removed)) {
+      remove_from(i);
+      i = 0;
+    } else {
+      ++i;
     }
   }
-  std::vector<FunctionDef> later(functions.begin() + index + 1, functions.end());
-  impl.RemoveFunctions(index);
-  auto* const list = impl.def()->mutable_library()->mutable_function();
-  list->DeleteSubrange(index, list->size() - index);
-  for (const FunctionDef& function : later) {
-    GRADFLOW_RETURN_IF_ERROR(AddFunctionToGraph(function, nullptr, &graph->graph));
+  // Plans of sessions use the functions that nodes call.
+  for (int id = 0; id < graph->graph.num_nodes(); ++id) {
+    const NodeDef& node = graph->graph.node(id)->def();
+    for (const absl::string_view function : removed) {
+      if (!CallsFunction(node, function)) continue;
+      return errors::FailedPrecondition(internal::NodePrefix(node), "the node calls function ",
+                                        function);
+    }
   }
+  const std::vector<FunctionDef> old(functions.begin() + first, functions.end());
+  std::vector<const FunctionDef*> kept;
+  for (const FunctionDef& function : old) {
+    if (function.signature().name() != name) kept.push_back(&function);
+  }
+  RemoveLastFunctions(first, &graph->graph);
+  GRADFLOW_RETURN_IF_ERROR(AddFunctionsToGraph(kept, &graph->graph));
+  auto* const gradients =
+      internal::GraphImpl::Of(&graph->graph).def()->mutable_library()->mutable_gradient();
+  gradients->erase(std::remove_if(gradients->begin(), gradients->end(),
+                                  [&](const GradientDef& gradient) {
+                                    return gradient.function_name() == name ||
+                                           gradient.gradient_func() == name;
+                                  }),
+                   gradients->end());
   return absl::OkStatus();
 }
 

@@ -22,7 +22,9 @@
 #include "gradflow/core/op_def_internal.h"
 #include "gradflow/core/op_def_util.h"
 #include "gradflow/graph/function_library.h"
+#include "gradflow/graph/graph_impl.h"
 #include "gradflow/graph/import.h"
+#include "gradflow/graph/import_checks.h"
 #include "gradflow/graph/node_checks.h"
 #include "gradflow/proto/graph.pb.h"
 #include "gradflow/proto/node_def.pb.h"
@@ -350,38 +352,13 @@ absl::StatusOr<FunctionDef> MakeFunction(const Graph& graph, const FunctionParts
   return FunctionMaker(graph, parts).Make();
 }
 
-absl::Status AddFunctionToGraph(const FunctionDef& function, const FunctionDef* gradient,
-                                Graph* graph) {
-  GraphDef additions;
-  *additions.mutable_versions() = graph->def().versions();
-  for (const FunctionDef* def : {&function, gradient}) {
-    if (def == nullptr) continue;
-    const std::string& name = def->signature().name();
-    if (graph->registry().FindOp(name) != nullptr) {
-      return errors::InvalidArgument("Cannot add function '", errors::Printable(name),
-                                     "' because an op with the same name already exists.");
-    }
-    *additions.mutable_library()->add_function() = *def;
-  }
-  if (gradient != nullptr) {
-    const std::string& name = function.signature().name();
-    const std::string& gradient_name = gradient->signature().name();
-    for (const GradientDef& known : graph->def().library().gradient()) {
-      if (known.function_name() != name || known.gradient_func() == gradient_name) continue;
-      return errors::InvalidArgument("Cannot assign gradient function '", gradient_name, "' to '",
-                                     name, "' because it already has gradient function '",
-                                     known.gradient_func(), "'");
-    }
-    GradientDef* const entry = additions.mutable_library()->add_gradient();
-    entry->set_function_name(name);
-    entry->set_gradient_func(gradient_name);
-  }
-  ImportGraphDefOptions options;
-  options.require_kernels = false;
-  return ImportGraphDef(options, std::move(additions), graph);
-}
-
 namespace {
+
+bool NamesFunction(const AttrValue& value, absl::string_view function) {
+  if (value.func().name() == function) return true;
+  return std::any_of(value.list().func().begin(), value.list().func().end(),
+                     [&](const NameAttrList& func) { return func.name() == function; });
+}
 
 void AddNames(const AttrValue& value, std::vector<std::string>* names) {
   if (value.has_func()) names->push_back(value.func().name());
@@ -400,22 +377,79 @@ std::vector<std::string> NamesIn(const FunctionDef& function) {
 
 }  // namespace
 
-absl::Status AddCalledFunctions(const TF_Function& function, Graph* graph) {
+bool CallsFunction(const NodeDef& node, absl::string_view function) {
+  if (node.op() == function) return true;
+  return std::any_of(node.attr().begin(), node.attr().end(),
+                     [&](const auto& attr) { return NamesFunction(attr.second, function); });
+}
+
+std::vector<const FunctionDef*> WithCalledFunctions(const TF_Function& function,
+                                                    const Graph& graph) {
+  absl::flat_hash_map<absl::string_view, const FunctionDef*> known;
+  for (const FunctionDef& called : function.called)
+    known.emplace(called.signature().name(), &called);
+  std::vector<const FunctionDef*> result;
   std::vector<const FunctionDef*> stack = {&function.def};
-  absl::flat_hash_set<std::string> seen;
+  absl::flat_hash_set<std::string> seen = {function.def.signature().name()};
   while (!stack.empty()) {
     const FunctionDef& caller = *stack.back();
     stack.pop_back();
     for (const std::string& name : NamesIn(caller)) {
-      if (!seen.insert(name).second || graph->functions().Find(name) != nullptr) continue;
-      for (const FunctionDef& called : function.called) {
-        if (called.signature().name() != name) continue;
-        GRADFLOW_RETURN_IF_ERROR(AddFunctionToGraph(called, nullptr, graph));
-        stack.push_back(&called);
+      const auto called = known.find(name);
+      if (called == known.end() || !seen.insert(name).second ||
+          graph.functions().Find(name) != nullptr) {
+        continue;
       }
+      result.push_back(called->second);
+      stack.push_back(called->second);
     }
   }
-  return absl::OkStatus();
+  result.push_back(&function.def);
+  return result;
+}
+
+absl::Status AddFunctionsToGraph(const std::vector<const FunctionDef*>& functions, Graph* graph,
+                                 const GradientDef* gradient) {
+  GraphDef additions;
+  *additions.mutable_versions() = graph->def().versions();
+  absl::flat_hash_map<absl::string_view, const FunctionDef*> added;
+  for (const FunctionDef* function : functions) {
+    const std::string& name = function->signature().name();
+    if (graph->registry().FindOp(name) != nullptr) {
+      return errors::InvalidArgument("Cannot add function '", errors::Printable(name),
+                                     "' because an op with the same name already exists.");
+    }
+    const auto [known, is_new] = added.emplace(name, function);
+    if (is_new) {
+      *additions.mutable_library()->add_function() = *function;
+    } else {
+      GRADFLOW_RETURN_IF_ERROR(internal::CheckSameFunction(*function, *known->second));
+    }
+  }
+  if (gradient != nullptr) {
+    for (const GradientDef& known : graph->def().library().gradient()) {
+      if (known.function_name() != gradient->function_name() ||
+          known.gradient_func() == gradient->gradient_func()) {
+        continue;
+      }
+      return errors::InvalidArgument("Cannot assign gradient function '", gradient->gradient_func(),
+                                     "' to '", known.function_name(),
+                                     "' because it already has gradient function '",
+                                     known.gradient_func(), "'");
+    }
+    *additions.mutable_library()->add_gradient() = *gradient;
+  }
+  ImportGraphDefOptions options;
+  options.require_kernels = false;
+  return ImportGraphDef(options, std::move(additions), graph);
+}
+
+void RemoveLastFunctions(int size, Graph* graph) {
+  if (graph->def().library().function_size() <= size) return;
+  internal::GraphImpl& impl = internal::GraphImpl::Of(graph);
+  impl.RemoveFunctions(static_cast<size_t>(size));
+  auto* const functions = impl.def()->mutable_library()->mutable_function();
+  functions->DeleteSubrange(size, functions->size() - size);
 }
 
 namespace {
@@ -431,10 +465,16 @@ absl::StatusOr<TF_Function*> GraphToFunction(const TF_Graph* const_graph, Functi
   GRADFLOW_RETURN_IF_ERROR(CheckArray(parts.outputs, parts.num_outputs, "outputs"));
   GRADFLOW_RETURN_IF_ERROR(CheckArray(control_outputs, num_control_outputs, "control_outputs"));
   parts.all_operations = num_opers < 0;
+  absl::flat_hash_set<const Node*> seen;
   for (int i = 0; i < num_opers; ++i) {
     GRADFLOW_RETURN_IF_ERROR(
         CheckOperation(graph->graph, opers[i], absl::StrCat("opers[", i, "]")));
-    parts.operations.push_back(FromC(opers[i]));
+    const Node* const node = FromC(opers[i]);
+    if (!seen.insert(node).second) {
+      return errors::InvalidArgument("opers[", i, "] is ", internal::NodeTitle(node->def()),
+                                     ", which is given twice");
+    }
+    parts.operations.push_back(node);
   }
   for (int i = 0; i < num_control_outputs; ++i) {
     GRADFLOW_RETURN_IF_ERROR(
@@ -548,9 +588,16 @@ void TF_GraphCopyFunction(TF_Graph* g, const TF_Function* func, const TF_Functio
           "'func' argument to TF_GraphCopyFunction cannot be null");
     }
     const gradflow::capi::GraphChange change(g);
-    GRADFLOW_RETURN_IF_ERROR(gradflow::capi::AddCalledFunctions(*func, &g->graph));
-    return gradflow::capi::AddFunctionToGraph(func->def, grad == nullptr ? nullptr : &grad->def,
-                                              &g->graph);
+    std::vector<const FunctionDef*> functions =
+        gradflow::capi::WithCalledFunctions(*func, g->graph);
+    gradflow::GradientDef gradient;
+    if (grad != nullptr) {
+      functions.push_back(&grad->def);
+      gradient.set_function_name(func->def.signature().name());
+      gradient.set_gradient_func(grad->def.signature().name());
+    }
+    return gradflow::capi::AddFunctionsToGraph(functions, &g->graph,
+                                               grad == nullptr ? nullptr : &gradient);
   });
 }
 

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "gradflow/c/graph.h"
 #include "gradflow/proto/function.pb.h"
 #include "tensorflow/c/c_api.h"
@@ -17,7 +18,11 @@ struct TF_Function {
   std::vector<gradflow::FunctionDef> called;
 };
 
-namespace gradflow::capi {
+namespace gradflow {
+
+class NodeDef;
+
+namespace capi {
 
 // The parts of a graph that become a function. Borrows the arrays.
 struct FunctionParts {
@@ -41,15 +46,25 @@ struct FunctionParts {
 // that is neither an input nor an output of another operation of the function.
 absl::StatusOr<FunctionDef> MakeFunction(const Graph& graph, const FunctionParts& parts);
 
-// Adds functions to a graph, and makes `gradient` the gradient of `function` unless it is null.
-// REQUIRES: a GraphChange of the graph
-absl::Status AddFunctionToGraph(const FunctionDef& function, const FunctionDef* gradient,
-                                Graph* graph);
+// Returns true if a node calls the function, or if an attribute names it.
+bool CallsFunction(const NodeDef& node, absl::string_view function);
 
-// Adds the functions that `function` calls, directly or not, and that the graph does not have.
-// REQUIRES: a GraphChange of the graph
-absl::Status AddCalledFunctions(const TF_Function& function, Graph* graph);
+// Returns the functions that `function` calls, directly or not, and that the graph does not have,
+// and then `function` itself.
+std::vector<const FunctionDef*> WithCalledFunctions(const TF_Function& function,
+                                                    const Graph& graph);
 
-}  // namespace gradflow::capi
+// Adds functions to a graph: all functions or, on error, none. `gradient` is the gradient of one of
+// them, or null. A function may be given twice, or be in the graph already.
+// REQUIRES: a GraphChange of the graph
+absl::Status AddFunctionsToGraph(const std::vector<const FunctionDef*>& functions, Graph* graph,
+                                 const GradientDef* gradient = nullptr);
+
+// Removes all functions but the first `size`.
+// REQUIRES: a GraphChange of the graph; no node and no remaining function calls them
+void RemoveLastFunctions(int size, Graph* graph);
+
+}  // namespace capi
+}  // namespace gradflow
 
 #endif  // GRADFLOW_C_FUNCTION_H_

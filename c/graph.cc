@@ -325,14 +325,17 @@ void TF_SetAttr(TF_Graph* graph, TF_Operation* op, const char* attr_name,
       gradflow::NodeDef changed = node.def();
       (*changed.mutable_attr())[name] = value;
       GRADFLOW_RETURN_IF_ERROR(gradflow::ValidateNodeDef(changed, node.op_def()));
+      gradflow::DataTypeVector old_inputs;
       gradflow::DataTypeVector inputs;
       gradflow::DataTypeVector outputs;
       GRADFLOW_RETURN_IF_ERROR(
+          gradflow::InOutTypesForNode(node.def(), node.op_def(), &old_inputs, &outputs));
+      GRADFLOW_RETURN_IF_ERROR(
           gradflow::InOutTypesForNode(changed, node.op_def(), &inputs, &outputs));
-      if (outputs != node.output_types()) {
+      if (inputs != old_inputs || outputs != node.output_types()) {
         return gradflow::errors::Unimplemented(
             gradflow::internal::NodePrefix(node.def()), "attribute ", name,
-            " sets the types of the outputs, which cannot change");
+            " sets the types of the inputs or outputs, which cannot change");
       }
     }
     (*GraphImpl::Of(&graph->graph).MutableDef(node)->mutable_attr())[name] = value;
@@ -389,8 +392,10 @@ void TF_SetHandleShapeAndType(TF_Graph* graph, TF_Output output, const void* pro
                               size_t proto_len, TF_Status* status) {
   Call(status, [&]() -> absl::Status {
     GRADFLOW_RETURN_IF_ERROR(CheckOutput(graph->graph, output, "output"));
+    std::string bytes;
+    GRADFLOW_RETURN_IF_ERROR(gradflow::capi::StringAttr(proto, proto_len, &bytes));
     const MutexLock lock(&graph->mutex);
-    return gradflow::capi::StringAttr(
-        proto, proto_len, &graph->handle_data[{FromC(output.oper)->id(), output.index}]);
+    graph->handle_data[{FromC(output.oper)->id(), output.index}] = std::move(bytes);
+    return absl::OkStatus();
   });
 }

@@ -198,16 +198,12 @@ class Importer {
     SetAttrValue(entries, &found->second);
   }
 
-  // Returns the number of outputs of an imported node, or nothing if it calls a function or has
-  // wrong attributes.
-  std::optional<int> NumOutputsOf(absl::string_view new_name) const {
-    const auto& nodes = graph_def_.node();
-    const auto node = std::find_if(nodes.begin(), nodes.end(), [&](const NodeDef& candidate) {
-      return candidate.name() == new_name;
-    });
-    const OpRegistration* const op = graph_.graph.registry().FindOp(node->op());
+  // Returns the number of outputs of a node, or nothing if it calls a function or has wrong
+  // attributes.
+  std::optional<int> NumOutputsOf(const NodeDef& node) const {
+    const OpRegistration* const op = graph_.graph.registry().FindOp(node.op());
     if (op == nullptr) return std::nullopt;
-    NodeDef complete = *node;
+    NodeDef complete = node;
     AddDefaultsToNodeDef(op->def(), &complete);
     DataTypeVector inputs;
     DataTypeVector outputs;
@@ -217,6 +213,10 @@ class Importer {
 
   // Errors have TensorFlow's texts.
   absl::Status CheckReturns() const {
+    absl::flat_hash_map<absl::string_view, const NodeDef*> nodes;
+    if (!options_.return_outputs.empty()) {
+      for (const NodeDef& node : graph_def_.node()) nodes.emplace(node.name(), &node);
+    }
     for (const auto& [name, index] : options_.return_outputs) {
       if (options_.input_map.count({name, index}) > 0) continue;
       const auto found = names_.find(name);
@@ -224,7 +224,7 @@ class Importer {
         return errors::InvalidArgument("Requested return tensor '", errors::Printable(name), ":",
                                        index, "' not found in graph def");
       }
-      const std::optional<int> outputs = NumOutputsOf(found->second);
+      const std::optional<int> outputs = NumOutputsOf(*nodes.at(found->second));
       if (index >= 0 && index < outputs.value_or(INT_MAX)) continue;
       return errors::InvalidArgument("Invalid return output ", index, " of node '",
                                      errors::Printable(name), "', which has ", outputs.value_or(0),

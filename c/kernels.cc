@@ -729,6 +729,8 @@ TF_Tensor* TF_ForwardInputOrAllocateOutput(TF_OpKernelContext* context,
   Call(status, [&]() -> absl::Status {
     gradflow::KernelContext& run = *context->context;
     GRADFLOW_RETURN_IF_ERROR(CheckIndex("output", output_index, run.num_outputs()));
+    GRADFLOW_RETURN_IF_ERROR(gradflow::capi::CheckArray(
+        candidate_input_indices, num_candidate_input_indices, "candidate_input_indices"));
     GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, ShapeFromC(output_dims, output_num_dims));
     int forwarded = -1;
     for (int i = 0; i < num_candidate_input_indices && forwarded < 0; ++i) {

@@ -72,10 +72,11 @@ absl::Status RegisterOpOf(TF_OpDefinitionBuilder* builder) {
   auto def = std::make_unique<OpDef>();
   GRADFLOW_RETURN_IF_ERROR(builder->builder.Finalize(def.get()));
   const std::string name = def->name();
+  CShapeFunctions& functions = AllCShapeFunctions();
+  // The lock makes threads that see the new op wait for its shape function.
+  const MutexLock lock(&functions.mutex);
   GRADFLOW_RETURN_IF_ERROR(GlobalRegistry().RegisterOp(
       std::move(def), builder->shape_function == nullptr ? nullptr : &CallCShapeFunction));
-  CShapeFunctions& functions = AllCShapeFunctions();
-  const MutexLock lock(&functions.mutex);
   functions.by_op[name] = builder->shape_function;
   return absl::OkStatus();
 }

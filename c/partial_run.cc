@@ -187,10 +187,10 @@ absl::Status AddPartialRun(TF_Session* session, const CallSpec& setup, const cha
   PartialRuns& runs = AllPartialRuns();
   const MutexLock lock(&runs.mutex);
   std::string name = absl::StrCat("partial run ", runs.next++);
-  const char* const copy = strdup(name.c_str());
+  std::unique_ptr<char, decltype(&std::free)> copy(strdup(name.c_str()), &std::free);
   if (copy == nullptr) return errors::ResourceExhausted("out of memory for a handle");
-  *handle = copy;
   runs.by_handle.emplace(std::move(name), std::move(run));
+  *handle = copy.release();
   return absl::OkStatus();
 }
 
@@ -207,7 +207,7 @@ absl::StatusOr<std::shared_ptr<PartialRun>> FindPartialRun(const TF_Session* ses
 }  // namespace
 
 void DropPartialRuns(const TF_Session* session) {
-  // Destroyed without a lock.
+  // The runs are destroyed without a lock.
   std::vector<std::shared_ptr<PartialRun>> dropped;
   PartialRuns& runs = AllPartialRuns();
   const MutexLock lock(&runs.mutex);

@@ -67,10 +67,12 @@ class RunnerSession final : public Session {
     return absl::OkStatus();
   }
   absl::StatusOr<std::vector<std::string>> UnusedOutputs() const override {
+    const MutexLock lock(&session_.graph->mutex);
     return gradflow::UnusedOutputs(session_.graph->graph);
   }
   absl::StatusOr<DataType> OutputType(absl::string_view name) const override {
     GRADFLOW_ASSIGN_OR_RETURN(const TensorId id, ParseTensorId(name));
+    const MutexLock lock(&session_.graph->mutex);
     const Node* const node = session_.graph->graph.FindNode(id.node);
     if (node == nullptr || id.index < 0 || id.index >= node->num_outputs()) {
       return errors::NotFound("there is no output ", errors::Printable(name));
@@ -94,9 +96,6 @@ class RunnerSession final : public Session {
 absl::StatusOr<std::unique_ptr<TF_Session>> LoadSession(
     const TF_SessionOptions* session_options, const TF_Buffer* run_options, const char* export_dir,
     const char* const* tags, int num_tags, TF_Graph* graph, TF_Buffer* meta_graph_buffer) {
-  if (graph->graph.num_nodes() > 0) {
-    return errors::InvalidArgument("Graph is non-empty.");
-  }
   GRADFLOW_RETURN_IF_ERROR(CheckArray(tags, num_tags, "tags"));
   RunOptions options;
   GRADFLOW_RETURN_IF_ERROR(ParseMessage(run_options, &options));
@@ -110,6 +109,7 @@ absl::StatusOr<std::unique_ptr<TF_Session>> LoadSession(
     import.require_kernels = false;
     import.allow_missing_ops = true;
     const GraphChange change(graph);
+    if (graph->graph.num_nodes() > 0) return errors::InvalidArgument("Graph is non-empty.");
     GRADFLOW_RETURN_IF_ERROR(ImportGraphDef(import, meta_graph.graph_def(), &graph->graph));
   }
   GRADFLOW_ASSIGN_OR_RETURN(std::unique_ptr<TF_Session> session,

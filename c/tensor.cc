@@ -9,10 +9,10 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/types/span.h"
+#include "gradflow/c/attributes.h"
 #include "gradflow/c/buffer.h"
 #include "gradflow/c/status.h"
 #include "gradflow/core/allocator.h"
-#include "gradflow/core/tensor_proto.h"
 #include "gradflow/proto/tensor.pb.h"
 #include "tensorflow/c/c_api.h"
 #include "tensorflow/c/tf_datatype.h"
@@ -266,8 +266,7 @@ void TF_TensorFromProto(const TF_Buffer* from, TF_Tensor* to, TF_Status* status)
   Call(status, [&]() -> absl::Status {
     gradflow::TensorProto proto;
     GRADFLOW_RETURN_IF_ERROR(gradflow::capi::ParseMessage(from, &proto));
-    GRADFLOW_ASSIGN_OR_RETURN(gradflow::Tensor tensor, gradflow::TensorFromProto(proto));
-    GRADFLOW_ASSIGN_OR_RETURN(TF_Tensor * result, gradflow::capi::TensorToC(std::move(tensor)));
+    GRADFLOW_ASSIGN_OR_RETURN(TF_Tensor * result, gradflow::capi::DecodeTensor(proto));
     const std::unique_ptr<TF_Tensor> owned(result);
     *to = std::move(*owned);
     return absl::OkStatus();

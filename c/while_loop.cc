@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "gradflow/c/function.h"
@@ -94,15 +95,11 @@ absl::StatusOr<FunctionDef> MakePart(const TF_WhileParams& params, const char* p
   return MakeFunction(graph->graph, parts);
 }
 
-// Adds a function, and the functions that the nodes of its graph call, to the parent.
-absl::Status AddPart(const FunctionDef& function, TF_Graph* graph, Graph* parent) {
-  {
-    const MutexLock lock(&graph->mutex);
-    for (const FunctionDef& called : graph->graph.def().library().function()) {
-      GRADFLOW_RETURN_IF_ERROR(AddFunctionToGraph(called, nullptr, parent));
-    }
-  }
-  return AddFunctionToGraph(function, nullptr, parent);
+// Returns the functions of a graph.
+std::vector<FunctionDef> FunctionsOf(TF_Graph* graph) {
+  const MutexLock lock(&graph->mutex);
+  const auto& functions = graph->graph.def().library().function();
+  return std::vector<FunctionDef>(functions.begin(), functions.end());
 }
 
 // Checks an output of the condition or body. Errors have TensorFlow's texts, which tests compare.
@@ -179,8 +176,16 @@ absl::Status Finish(const TF_WhileParams& params, TF_Output* outputs) {
   GRADFLOW_ASSIGN_OR_RETURN(const FunctionDef body_def,
                             MakePart(params, "body", params.body_graph, params.body_inputs,
                                      params.body_outputs, params.ninputs, parent->graph));
-  GRADFLOW_RETURN_IF_ERROR(AddPart(cond_def, params.cond_graph, &parent->graph));
-  GRADFLOW_RETURN_IF_ERROR(AddPart(body_def, params.body_graph, &parent->graph));
+  const std::vector<FunctionDef> cond_functions = FunctionsOf(params.cond_graph);
+  const std::vector<FunctionDef> body_functions = FunctionsOf(params.body_graph);
+  std::vector<const FunctionDef*> functions;
+  for (const FunctionDef& function : cond_functions) functions.push_back(&function);
+  functions.push_back(&cond_def);
+  for (const FunctionDef& function : body_functions) functions.push_back(&function);
+  functions.push_back(&body_def);
+  const int num_functions = parent->graph.def().library().function_size();
+  GRADFLOW_RETURN_IF_ERROR(AddFunctionsToGraph(functions, &parent->graph));
+  absl::Cleanup remove_functions = [&] { RemoveLastFunctions(num_functions, &parent->graph); };
   NameAttrList cond;
   cond.set_name(cond_def.signature().name());
   NameAttrList body;
@@ -195,6 +200,7 @@ absl::Status Finish(const TF_WhileParams& params, TF_Output* outputs) {
                                .Attr("cond", cond)
                                .Attr("body", body)
                                .Finalize(&parent->graph, &node));
+  std::move(remove_functions).Cancel();
   for (int i = 0; i < params.ninputs; ++i) outputs[i] = {ToC(node), i};
   return absl::OkStatus();
 }

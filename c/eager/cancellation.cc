@@ -1,5 +1,6 @@
 #include "gradflow/c/eager/cancellation.h"
 
+#include <thread>
 #include <utility>
 
 #include "gradflow/c/eager/op.h"
@@ -21,18 +22,21 @@ bool TFE_CancellationManagerIsCancelling(TFE_CancellationManager* manager) {
 }
 
 void TFE_CancellationManagerStartCancel(TFE_CancellationManager* manager) {
-  CallQuietly([&] {
-    std::map<TFE_CancellationToken, TFE_CancelCallback> callbacks;
-    {
-      const MutexLock lock(&manager->mutex);
-      if (manager->token.IsCancelled()) return;
-      manager->cancelling.store(true);
-      manager->token.Cancel();
-      callbacks.swap(manager->callbacks);
-    }
-    for (const auto& [token, callback] : callbacks) callback.callback(callback.context);
-    manager->cancelling.store(false);
-  });
+  std::map<TFE_CancellationToken, TFE_CancelCallback> callbacks;
+  {
+    const MutexLock lock(&manager->mutex);
+    if (manager->token.IsCancelled()) return;
+    manager->cancelling.store(true);
+    manager->canceller = std::this_thread::get_id();
+    manager->token.Cancel();
+    callbacks.swap(manager->callbacks);
+  }
+  for (const auto& [token, callback] : callbacks) {
+    CallQuietly([&callback = callback] { callback.callback(callback.context); });
+  }
+  const MutexLock lock(&manager->mutex);
+  manager->cancelling.store(false);
+  manager->changed.Notify();
 }
 
 TFE_CancellationToken TFE_CancellationManagerGetToken(TFE_CancellationManager* manager) {
@@ -53,7 +57,14 @@ bool TFE_CancellationManagerRegisterCallback(TFE_CancellationManager* manager,
 
 bool TFE_CancellationManagerDeregisterCallback(TFE_CancellationManager* manager,
                                                TFE_CancellationToken token) {
-  return TFE_CancellationManagerTryDeregisterCallback(manager, token);
+  const MutexLock lock(&manager->mutex);
+  if (!manager->token.IsCancelled()) return manager->callbacks.erase(token) > 0;
+  // A callback may deregister itself.
+  if (manager->canceller == std::this_thread::get_id()) return false;
+  while (manager->cancelling.load()) manager->changed.Wait(&manager->mutex);
+  // Several threads may wait.
+  manager->changed.Notify();
+  return false;
 }
 
 bool TFE_CancellationManagerTryDeregisterCallback(TFE_CancellationManager* manager,

@@ -79,18 +79,21 @@ absl::StatusOr<std::shared_ptr<const EagerPlan>> TFE_Context::FindOrMakePlan(
     absl::FunctionRef<absl::Status(const std::shared_ptr<const gradflow::Graph>& functions,
                                    EagerPlan* plan)>
         make) {
-  std::shared_ptr<const EagerPlan> found =
-      plans_.Read([&](const Plans& plans) -> std::shared_ptr<const EagerPlan> {
-        const auto it = plans.find(key);
-        return it == plans.end() ? nullptr : it->second;
-      });
-  if (found != nullptr) return found;
+  const auto find = [&] {
+    return plans_.Read([&](const Plans& plans) -> std::shared_ptr<const EagerPlan> {
+      const auto it = plans.find(key);
+      return it == plans.end() ? nullptr : it->second;
+    });
+  };
+  if (std::shared_ptr<const EagerPlan> found = find()) return found;
   auto made = std::make_shared<EagerPlan>();
-  // Destroyed without a lock.
+  // The old plans are destroyed without a lock.
   std::vector<Plans> dropped;
   const MutexLock lock(&mutex_);
+  // If several threads need the same new plan, one makes it and the others wait.
+  if (std::shared_ptr<const EagerPlan> found = find()) return found;
   GRADFLOW_RETURN_IF_ERROR(make(functions_, made.get()));
-  // With the mutex, so that RemoveFunction() drops this plan.
+  // The mutex is held, so that RemoveFunction() drops this plan.
   plans_.Update([&](Plans* plans) {
     if (plans->size() >= gradflow::capi::kMaxPlans) dropped.push_back(std::exchange(*plans, {}));
     plans->emplace(key, made);
@@ -105,15 +108,15 @@ absl::Status TFE_Context::WithFunctions(
 }
 
 void TFE_Context::ClearPlans() {
-  // Destroyed without a lock.
+  // The plans are destroyed without a lock.
   std::vector<Plans> dropped;
   plans_.Update([&](Plans* plans) { dropped.push_back(std::exchange(*plans, {})); });
 }
 
 absl::Status TFE_Context::AddFunction(const TF_Function& function) {
   const MutexLock lock(&mutex_);
-  GRADFLOW_RETURN_IF_ERROR(gradflow::capi::AddCalledFunctions(function, functions_.get()));
-  return gradflow::capi::AddFunctionToGraph(function.def, nullptr, functions_.get());
+  return gradflow::capi::AddFunctionsToGraph(
+      gradflow::capi::WithCalledFunctions(function, *functions_), functions_.get());
 }
 
 absl::Status TFE_Context::RemoveFunction(absl::string_view name) {
@@ -123,11 +126,11 @@ absl::Status TFE_Context::RemoveFunction(absl::string_view name) {
       return gradflow::errors::NotFound("there is no function ", gradflow::internal::Quoted(name));
     }
     auto remaining = std::make_shared<gradflow::Graph>();
+    std::vector<const FunctionDef*> kept;
     for (const FunctionDef& function : functions_->def().library().function()) {
-      if (function.signature().name() == name) continue;
-      GRADFLOW_RETURN_IF_ERROR(
-          gradflow::capi::AddFunctionToGraph(function, nullptr, remaining.get()));
+      if (function.signature().name() != name) kept.push_back(&function);
     }
+    GRADFLOW_RETURN_IF_ERROR(gradflow::capi::AddFunctionsToGraph(kept, remaining.get()));
     functions_ = std::move(remaining);
   }
   ClearPlans();

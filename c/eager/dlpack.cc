@@ -30,7 +30,7 @@ struct DlTensor {
   int32_t ndim;
   DlType dtype;
   int64_t* shape;
-  // Null for contiguous elements in row-major order. In elements.
+  // The strides count elements. Null means contiguous elements in row-major order.
   int64_t* strides;
   uint64_t byte_offset;
 };

@@ -157,8 +157,12 @@ TFE_TensorHandle* TFE_TensorHandleCopyToDevice(TFE_TensorHandle* h, TFE_Context*
 
 void* TFE_TensorHandleDevicePointer(TFE_TensorHandle* h, TF_Status* status) {
   return OfHandle<void*>(
-      h, status, nullptr,
-      [](const TFE_TensorHandle& handle) -> absl::StatusOr<void*> { return handle.tensor.data(); });
+      h, status, nullptr, [](const TFE_TensorHandle& handle) -> absl::StatusOr<void*> {
+        if (gradflow::DataTypeIsPlainBytes(handle.tensor.dtype())) return handle.tensor.data();
+        return gradflow::errors::InvalidArgument(
+            "the elements of a tensor of type ", gradflow::DataTypeString(handle.tensor.dtype()),
+            " have no layout in C; call TFE_TensorHandleResolve() for strings");
+      });
 }
 size_t TFE_TensorHandleDeviceMemorySize(TFE_TensorHandle* h, TF_Status* status) {
   return OfHandle<size_t>(h, status, 0,

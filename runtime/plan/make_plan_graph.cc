@@ -177,7 +177,9 @@ class PlanGraphMaker {
         if (IsCut(source) || IsBackEdge(*step.node, source)) continue;
         const int32_t id = ids_[source.node->id()];
         if (id == kInProgress) {
-          return errors::Internal(internal::NodePrefix(step.node->def()), "the graph has a cycle");
+          // TF_UpdateEdge() can make a cycle.
+          return errors::InvalidArgument(internal::NodePrefix(step.node->def()),
+                                         "the graph has a cycle");
         }
         if (id == kUnvisited) next = source.node;
       }

@@ -1,4 +1,6 @@
 // Eager execution of the C API.
+#include <atomic>
+#include <chrono>
 #include <functional>
 #include <string>
 #include <thread>
@@ -280,6 +282,55 @@ TEST_F(CEagerTest, CancelledOpsDoNotRun) {
   EXPECT_EQ(Execute(op, status), nullptr);
   EXPECT_EQ(status.code(), TF_CANCELLED);
   TFE_DeleteCancellationManager(manager);
+}
+
+TEST_F(CEagerTest, DeregisteringWaitsForCallbacks) {
+  TFE_CancellationManager* const manager = TFE_NewCancellationManager();
+  struct State {
+    TFE_CancellationManager* manager;
+    TFE_CancellationToken token;
+    std::atomic<bool> started{false};
+    std::atomic<bool> ended{false};
+  } state{manager, TFE_CancellationManagerGetToken(manager)};
+  const TFE_CancelCallback callback = {
+      [](void* context) {
+        auto* const of = static_cast<State*>(context);
+        of->started.store(true);
+        // The thread of the callbacks does not wait for itself.
+        EXPECT_FALSE(TFE_CancellationManagerDeregisterCallback(of->manager, of->token));
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        of->ended.store(true);
+      },
+      &state};
+  EXPECT_TRUE(TFE_CancellationManagerRegisterCallback(manager, state.token, &callback, "callback"));
+  std::thread canceller([&] { TFE_CancellationManagerStartCancel(manager); });
+  while (!state.started.load()) std::this_thread::yield();
+  std::thread second([&] {
+    EXPECT_FALSE(TFE_CancellationManagerDeregisterCallback(manager, state.token));
+    EXPECT_TRUE(state.ended.load());
+  });
+  EXPECT_FALSE(TFE_CancellationManagerTryDeregisterCallback(manager, state.token));
+  EXPECT_FALSE(TFE_CancellationManagerDeregisterCallback(manager, state.token));
+  EXPECT_TRUE(state.ended.load());
+  canceller.join();
+  second.join();
+  EXPECT_FALSE(TFE_CancellationManagerIsCancelling(manager));
+  TFE_DeleteCancellationManager(manager);
+}
+
+TEST_F(CEagerTest, OnlyPlainElementsHaveAnAddress) {
+  const Status status;
+  const HandlePtr floats = Handle(Floats({2}, {1, 2}));
+  const auto* const data =
+      static_cast<const float*>(TFE_TensorHandleDevicePointer(floats.get(), status));
+  ASSERT_NE(data, nullptr) << status.message();
+  EXPECT_EQ(data[1], 2);
+  EXPECT_EQ(TFE_TensorHandleDeviceMemorySize(floats.get(), status), 8u);
+  const HandlePtr text = Handle(Strings({"a"}));
+  EXPECT_EQ(TFE_TensorHandleDevicePointer(text.get(), status), nullptr);
+  EXPECT_EQ(status.message(),
+            "the elements of a tensor of type string have no layout in C; call "
+            "TFE_TensorHandleResolve() for strings");
 }
 
 TEST_F(CEagerTest, NullHandlesAreErrors) {

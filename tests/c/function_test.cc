@@ -124,6 +124,89 @@ TEST_F(CFunctionTest, NamesOfOpsAreTaken) {
             "Cannot add function 'Neg' because an op with the same name already exists.");
 }
 
+TEST_F(CFunctionTest, RepeatedOperationsAreErrors) {
+  const Status status;
+  const TF_Operation* const opers[] = {sum_, neg_, sum_};
+  const TF_Output inputs[] = {{a_, 0}, {b_, 0}};
+  const TF_Output output = {neg_, 0};
+  EXPECT_EQ(TF_GraphToFunction(body_.get(), "f", 0, 3, opers, 2, inputs, 1, &output, nullptr,
+                               nullptr, nullptr, status),
+            nullptr);
+  EXPECT_EQ(status.message(), "opers[2] is 'sum' (AddV2), which is given twice");
+}
+
+// Returns a function of x that returns op(x).
+FunctionPtr UnaryFunction(const char* name, const char* op, TF_Graph* graph) {
+  const std::string prefix = std::string(name) + "_";
+  TF_Operation* const x = Placeholder(graph, (prefix + "x").c_str());
+  TF_Operation* const y = Unary(graph, op, (prefix + "y").c_str(), x);
+  const TF_Output input = {x, 0};
+  const TF_Output output = {y, 0};
+  const TF_Operation* const opers[] = {y};
+  const Status status;
+  FunctionPtr function(TF_GraphToFunction(graph, name, 0, 1, opers, 1, &input, 1, &output, nullptr,
+                                          nullptr, nullptr, status),
+                       &TF_DeleteFunction);
+  EXPECT_EQ(status.code(), TF_OK) << status.message();
+  return function;
+}
+
+TEST(CGraphCopyFunctionTest, AddsAllFunctionsOrNone) {
+  const Status status;
+  const GraphPtr body = NewGraph();
+  TF_GraphCopyFunction(body.get(), UnaryFunction("Inner", "Neg", body.get()).get(), nullptr,
+                       status);
+  const FunctionPtr outer = UnaryFunction("Outer", "Inner", body.get());
+  const GraphPtr graph = NewGraph();
+  // A gradient whose name is taken by an op fails after the functions that Outer calls.
+  const FunctionPtr wrong = UnaryFunction("Neg", "Square", body.get());
+  TF_GraphCopyFunction(graph.get(), outer.get(), wrong.get(), status);
+  EXPECT_EQ(status.code(), TF_INVALID_ARGUMENT);
+  EXPECT_EQ(TF_GraphNumFunctions(graph.get()), 0);
+  // The gradient may be one of these functions.
+  TF_GraphCopyFunction(graph.get(), outer.get(), outer.get(), status);
+  ASSERT_EQ(status.code(), TF_OK) << status.message();
+  EXPECT_EQ(TF_GraphNumFunctions(graph.get()), 2);
+}
+
+TEST(CGraphRemoveFunctionTest, KeepsFunctionsThatNodesReach) {
+  const Status status;
+  const GraphPtr body = NewGraph();
+  const FunctionPtr inner = UnaryFunction("Inner", "Neg", body.get());
+  TF_GraphCopyFunction(body.get(), inner.get(), nullptr, status);
+  FunctionPtr outer = UnaryFunction("Outer", "Inner", body.get());
+  // Imported functions do not bring the functions that they call.
+  const BufferPtr buffer = NewBuffer();
+  TF_FunctionToFunctionDef(outer.get(), buffer.get(), status);
+  outer.reset(TF_FunctionImportFunctionDef(buffer->data, buffer->length, status));
+  const GraphPtr graph = NewGraph();
+  TF_GraphCopyFunction(graph.get(), outer.get(), nullptr, status);
+  ASSERT_EQ(status.code(), TF_OK) << status.message();
+  TF_GraphCopyFunction(graph.get(), inner.get(), inner.get(), status);
+  TF_GraphCopyFunction(graph.get(), UnaryFunction("Last", "Square", body.get()).get(), nullptr,
+                       status);
+  ASSERT_EQ(TF_GraphNumFunctions(graph.get()), 3);
+  TF_GraphRemoveFunction(graph.get(), "Nothing", status);
+  EXPECT_EQ(status.message(), "Function Nothing not found");
+  // No node calls a function.
+  TF_GraphRemoveFunction(graph.get(), "Inner", status);
+  ASSERT_EQ(status.code(), TF_OK) << status.message();
+  EXPECT_EQ(TF_GraphNumFunctions(graph.get()), 2);
+  TF_GraphCopyFunction(graph.get(), inner.get(), nullptr, status);
+  ASSERT_EQ(status.code(), TF_OK) << status.message();
+  TF_Operation* const x = Placeholder(graph.get(), "x");
+  TF_Operation* const call = Unary(graph.get(), "Outer", "call", x);
+  const SessionOwner session(graph.get());
+  const TensorPtr value = Floats({}, {3});
+  for (int i = 0; i < 2; ++i) {
+    const TensorPtr result = RunOnce(session.get(), {{x, 0}}, {value.get()}, {call, 0}, status);
+    ASSERT_EQ(status.code(), TF_OK) << status.message();
+    EXPECT_EQ(FloatsOf(result.get()), std::vector<float>{-3});
+    TF_GraphRemoveFunction(graph.get(), "Inner", status);
+    EXPECT_EQ(status.message(), "node 'call' (Outer): the node calls function Outer");
+  }
+}
+
 TEST(CWhileTest, CountsToTheLimit) {
   const GraphPtr graph = NewGraph();
   TF_Operation* const x = Placeholder(graph.get(), "x");
@@ -184,6 +267,7 @@ TEST(CWhileTest, UnsetMembersAreErrors) {
               params->body_outputs[0] = {Placeholder(params->body_graph, "number", TF_INT32), 0};
             }),
             "TF_WhileParams `body_outputs[0]` has type int32, expected float");
+  EXPECT_NE(finish([](TF_WhileParams* params, TF_Operation*) { params->name = "bad name"; }), "");
   // The functions of a loop that is wrong are not in the graph.
   EXPECT_EQ(TF_GraphNumFunctions(graph.get()), 0);
   // Changed parameters belong to the program.

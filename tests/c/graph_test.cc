@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "gradflow/proto/attr_value.pb.h"
 #include "gradflow/proto/graph.pb.h"
 #include "tensorflow/c/ops.h"
 #include "tests/c/c_api_test_util.h"
@@ -205,6 +206,81 @@ TEST(CGraphTest, ChangesOfOperationsShowInTheGraphDef) {
   const TensorPtr result = RunOnce(session.get(), {{y, 0}}, {value.get()}, {neg, 0}, status);
   ASSERT_EQ(status.code(), TF_OK) << status.message();
   EXPECT_EQ(FloatsOf(result.get()), std::vector<float>{-3});
+}
+
+TEST(CGraphTest, AttributesKeepTheTypesOfOperations) {
+  const GraphPtr graph = NewGraph();
+  TF_Operation* const x = Placeholder(graph.get(), "x");
+  TF_Operation* const sum = Binary(graph.get(), "AddV2", "sum", x, x);
+  const Status status;
+  const auto cast = [&](const char* name) {
+    TF_OperationDescription* const desc = TF_NewOperation(graph.get(), "Cast", name);
+    TF_AddInput(desc, {x, 0});
+    TF_SetAttrType(desc, "DstT", TF_FLOAT);
+    return TF_FinishOperation(desc, status);
+  };
+  TF_Operation* const first = cast("first");
+  const auto set = [&](TF_Operation* oper, const char* attr, AttrValue value) {
+    const std::string bytes = value.SerializeAsString();
+    const BufferPtr buffer(TF_NewBufferFromString(bytes.data(), bytes.size()), &TF_DeleteBuffer);
+    TF_SetAttr(graph.get(), oper, attr, buffer.get(), status);
+    return status.message();
+  };
+  AttrValue type;
+  type.set_type(DT_DOUBLE);
+  // The kernel would read numbers of 8 bytes.
+  EXPECT_EQ(set(first, "SrcT", type),
+            "node 'first' (Cast): attribute SrcT sets the types of the inputs or outputs, which "
+            "cannot change");
+  EXPECT_EQ(set(first, "DstT", type),
+            "node 'first' (Cast): attribute DstT sets the types of the inputs or outputs, which "
+            "cannot change");
+  EXPECT_EQ(status.code(), TF_UNIMPLEMENTED);
+  EXPECT_NE(set(sum, "nothing", type), "");
+  AttrValue flag;
+  flag.set_b(true);
+  EXPECT_EQ(set(first, "Truncate", flag), "");
+  EXPECT_EQ(set(first, "_any", type), "");
+  TF_Operation* const second = cast("second");
+  ASSERT_NE(second, nullptr) << status.message();
+  EXPECT_EQ(TF_OperationInputType({second, 0}), TF_FLOAT);
+  const SessionOwner session(graph.get());
+  const TensorPtr value = Floats({2}, {1, 2});
+  const TensorPtr result = RunOnce(session.get(), {{x, 0}}, {value.get()}, {first, 0}, status);
+  ASSERT_EQ(status.code(), TF_OK) << status.message();
+  EXPECT_EQ(FloatsOf(result.get()), (std::vector<float>{1, 2}));
+}
+
+TEST(CGraphTest, CyclesAreErrorsOfRunsAndGradients) {
+  const GraphPtr graph = NewGraph();
+  TF_Operation* const x = Placeholder(graph.get(), "x");
+  TF_Operation* const first = Unary(graph.get(), "Neg", "first", x);
+  TF_Operation* const second = Unary(graph.get(), "Neg", "second", first);
+  TF_Operation* const other = Unary(graph.get(), "Square", "other", x);
+  const SessionOwner session(graph.get());
+  const Status status;
+  const TensorPtr value = Floats({}, {3});
+  // An edge may come from a later operation.
+  TF_UpdateEdge(graph.get(), {other, 0}, {first, 0}, status);
+  ASSERT_EQ(status.code(), TF_OK) << status.message();
+  const TensorPtr result = RunOnce(session.get(), {{x, 0}}, {value.get()}, {second, 0}, status);
+  ASSERT_EQ(status.code(), TF_OK) << status.message();
+  EXPECT_EQ(FloatsOf(result.get()), std::vector<float>{9});
+  TF_UpdateEdge(graph.get(), {second, 0}, {first, 0}, status);
+  if (status.code() != TF_OK) return;
+  EXPECT_EQ(RunOnce(session.get(), {{x, 0}}, {value.get()}, {first, 0}, status), nullptr);
+  EXPECT_EQ(status.code(), TF_INVALID_ARGUMENT) << status.message();
+  TF_Tensor* constant = nullptr;
+  EXPECT_EQ(TF_TryEvaluateConstant(graph.get(), {second, 0}, &constant, status), 0);
+  TF_Output y = {second, 0};
+  TF_Output by = {x, 0};
+  TF_Output dy;
+  TF_AddGradients(graph.get(), &y, 1, &by, 1, nullptr, status, &dy);
+  EXPECT_EQ(status.code(), TF_INVALID_ARGUMENT) << status.message();
+  // Other parts of the graph still run.
+  const TensorPtr square = RunOnce(session.get(), {{x, 0}}, {value.get()}, {other, 0}, status);
+  ASSERT_EQ(status.code(), TF_OK) << status.message();
+  EXPECT_EQ(FloatsOf(square.get()), std::vector<float>{9});
 }
 
 TEST(CGraphTest, ImportsUniquifyAndMap) {

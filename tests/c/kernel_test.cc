@@ -1,5 +1,7 @@
 // Ops and kernels in C.
+#include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gradflow/proto/kernel_def.pb.h"
@@ -264,6 +266,49 @@ TEST_F(CKernelTest, ListsHaveOtherDevicesAndHostMemory) {
   EXPECT_EQ(list.kernel(0).constraint(0).allowed_values().list().type(0), DT_HALF);
 }
 
+// The inputs that KeepInput() has seen.
+std::vector<TensorPtr>& KeptInputs() {
+  static auto& inputs = *new std::vector<TensorPtr>;
+  return inputs;
+}
+
+// Keeps its input and its output after the run.
+void KeepInput(void*, TF_OpKernelContext* ctx) {
+  const Status status;
+  TF_Tensor* x = nullptr;
+  TF_GetInput(ctx, 0, &x, status);
+  KeptInputs().push_back(Own(x));
+  const int64_t dims[] = {TF_Dim(x, 0)};
+  TensorPtr y = Own(TF_AllocateOutput(ctx, 0, TF_FLOAT, dims, 1, TF_TensorByteSize(x), status));
+  std::memcpy(TF_TensorData(y.get()), TF_TensorData(x), TF_TensorByteSize(x));
+  KeptInputs().push_back(std::move(y));
+}
+
+TEST_F(CKernelTest, TensorsOfKernelsOutliveTheRun) {
+  DefineOp("CTestKeep", "x: float", "y: float", {});
+  DefineKernel(TF_NewKernelBuilder("CTestKeep", "CPU", nullptr, &KeepInput, nullptr));
+  TF_Operation* const x = Placeholder(graph_.get(), "x");
+  TF_Operation* const before = Unary(graph_.get(), "Neg", "before", x);
+  TF_Operation* const keep = Unary(graph_.get(), "CTestKeep", "keep", before);
+  TF_Operation* const after = Unary(graph_.get(), "Neg", "after", keep);
+  TF_Operation* const last = Unary(graph_.get(), "Exp", "last", after);
+  {
+    const SessionOwner session(graph_.get());
+    const Status status;
+    for (const float value : {1.0f, 2.0f, 3.0f}) {
+      const TensorPtr fed = Floats({100}, std::vector<float>(100, value));
+      const TensorPtr result = RunOnce(session.get(), {{x, 0}}, {fed.get()}, {last, 0}, status);
+      ASSERT_EQ(status.code(), TF_OK) << status.message();
+    }
+  }
+  ASSERT_EQ(KeptInputs().size(), 6u);
+  for (size_t i = 0; i < 6; ++i) {
+    const float expected = -1.0f - static_cast<float>(i / 2);
+    EXPECT_EQ(FloatsOf(KeptInputs()[i].get()), std::vector<float>(100, expected)) << i;
+  }
+  KeptInputs().clear();
+}
+
 // Reads the attributes `small` and `large` into 32 bits.
 void* ReadSmallNumbers(TF_OpKernelConstruction* ctx) {
   const Status status;
@@ -306,6 +351,9 @@ void SetWrongOutputs(void*, TF_OpKernelContext* ctx) {
   EXPECT_EQ(TF_ForwardInputOrAllocateOutput(ctx, candidates, 1, 0, nullptr, 0, nullptr, status),
             nullptr);
   EXPECT_EQ(status.code(), TF_OUT_OF_RANGE);
+  EXPECT_EQ(TF_ForwardInputOrAllocateOutput(ctx, nullptr, 1, 0, nullptr, 0, nullptr, status),
+            nullptr);
+  EXPECT_EQ(status.message(), "candidate_input_indices of 1 elements is null");
 }
 
 TEST_F(CKernelTest, WrongOutputsAreErrors) {

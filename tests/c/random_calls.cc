@@ -482,8 +482,15 @@ class RandomCalls {
         return TF_RemoveAllControlInputs(state.graph, oper);
       case 3:
         return TF_SetRequestedDevice(state.graph, oper, OrNull("/cpu:0"));
-      case 4:
-        return TF_SetAttr(state.graph, oper, choices_.Of(kAttrs), buffer_.get(), status_);
+      case 4: {
+        if (choices_.OneIn(2)) {
+          return TF_SetAttr(state.graph, oper, choices_.Of(kAttrs), buffer_.get(), status_);
+        }
+        // An AttrValue with a type.
+        const char bytes[] = {0x30, static_cast<char>(choices_.Below(24))};
+        const BufferPtr type(TF_NewBufferFromString(bytes, sizeof(bytes)), &TF_DeleteBuffer);
+        return TF_SetAttr(state.graph, oper, choices_.Of(kAttrs), type.get(), status_);
+      }
       case 5:
         return TF_ClearAttr(state.graph, oper, choices_.Of(kAttrs), status_);
       default:
@@ -846,7 +853,7 @@ class RandomCalls {
     for (int step = 0; step < 30 && !choices.empty(); ++step) {
       const TF_Output output = outputs[choices.Below(outputs.size())];
       TF_Operation* const oper = state.opers[choices.Below(state.opers.size())];
-      switch (choices.Below(8)) {
+      switch (choices.Below(10)) {
         case 0: {
           TF_Tensor* const values[] = {value.get()};
           TF_Tensor* result = nullptr;
@@ -896,6 +903,12 @@ class RandomCalls {
           TF_OperationGetAttrType(oper, "T", &dtype, status);
           break;
         }
+        case 7:
+          TF_GraphRemoveFunction(state.graph, "f0", status);
+          break;
+        case 8:
+          if (function != nullptr) TF_GraphCopyFunction(state.graph, function, nullptr, status);
+          break;
         default: {
           const BufferPtr buffer = NewBuffer();
           TF_GraphToGraphDef(state.graph, buffer.get(), status);

@@ -69,6 +69,42 @@ TEST_F(CSessionTest, ManyDifferentCallsRun) {
   }
 }
 
+// A session keeps callables for its first 256 different calls. Threads that make them at the same
+// time and calls beyond them give the same results.
+TEST_F(CSessionTest, ThreadsMakeManyDifferentCalls) {
+  constexpr int kOutputs = 20;
+  std::vector<TF_Output> outputs;
+  TF_Operation* last = x_;
+  for (int i = 0; i < kOutputs; ++i) {
+    last = Binary(graph_.get(), "AddV2", ("sum" + std::to_string(i)).c_str(), last, half_);
+    outputs.push_back({last, 0});
+  }
+  const SessionOwner session(graph_.get());
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int first = 0; first < kOutputs; ++first) {
+        for (int second = 0; second < kOutputs; ++second) {
+          const int i = t % 2 == 0 ? first : kOutputs - 1 - first;
+          const TF_Output input = {x_, 0};
+          const TF_Output fetched[] = {outputs[i], outputs[second]};
+          TF_Tensor* const value = value_.get();
+          TF_Tensor* results[2] = {};
+          const Status status;
+          TF_SessionRun(session.get(), nullptr, &input, &value, 1, fetched, results, 2, nullptr, 0,
+                        nullptr, status);
+          ASSERT_EQ(status.code(), TF_OK) << status.message();
+          const float sums[] = {1 + 0.5f * static_cast<float>(i + 1),
+                                1 + 0.5f * static_cast<float>(second + 1)};
+          ASSERT_EQ(FloatsOf(Own(results[0]).get())[0], sums[0]);
+          ASSERT_EQ(FloatsOf(Own(results[1]).get())[0], sums[1]);
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
 TEST_F(CSessionTest, WrongCallsAreErrorsAndLeaveNoTensors) {
   const SessionOwner session(graph_.get());
   const GraphPtr other = NewGraph();
@@ -259,7 +295,7 @@ TEST_F(CSessionTest, FeedsMayDifferFromTheShapeOfAPlaceholder) {
   EXPECT_EQ(status.code(), TF_INVALID_ARGUMENT) << status.message();
 }
 
-// As in TensorFlow, where a fetched reference shares the memory of its variable.
+// TensorFlow's tests expect this: a fetched reference shares the memory of its variable.
 TEST_F(CSessionTest, FetchedReferencesSeeAllUpdatesOfTheRun) {
   const Status status;
   TF_OperationDescription* const desc = TF_NewOperation(graph_.get(), "VariableV2", "v");

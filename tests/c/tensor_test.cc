@@ -138,6 +138,14 @@ TEST(CTensorTest, ParsesProtos) {
   TF_TensorFromProto(broken.get(), tensor.get(), status);
   EXPECT_EQ(status.code(), TF_INVALID_ARGUMENT);
   EXPECT_EQ(status.message(), "1 bytes are not a valid gradflow.TensorProto");
+  // dtype: DT_FLOAT, tensor_shape { dim { size: 2^40 } }, float_val: [0]
+  const unsigned char huge[] = {0x08, 0x01, 0x12, 0x09, 0x12, 0x07, 0x08, 0x80, 0x80, 0x80,
+                                0x80, 0x80, 0x20, 0x2a, 0x04, 0x00, 0x00, 0x00, 0x00};
+  const BufferPtr repeated(TF_NewBufferFromString(huge, sizeof(huge)), &TF_DeleteBuffer);
+  TF_TensorFromProto(repeated.get(), tensor.get(), status);
+  EXPECT_EQ(status.code(), TF_RESOURCE_EXHAUSTED);
+  EXPECT_EQ(status.message(),
+            "the tensor of a message has 4398046511104 bytes, expected at most 2147483648");
 }
 
 TEST(CStringTest, GrowsAndShrinks) {
@@ -180,6 +188,45 @@ TEST(CStringTest, MovesAndAssigns) {
   EXPECT_EQ(TF_TString_GetMutableDataPointer(&b)[5], '\0');
   EXPECT_EQ(TF_TString_GetType(&b), TF_TSTR_SMALL);
   TF_TString_Dealloc(&b);
+}
+
+TEST(CStringTest, OffsetsReadMemoryBehindTheString) {
+  struct {
+    TF_TString string;
+    char text[32];
+  } memory;
+  std::memset(&memory, 0, sizeof(memory));
+  std::memcpy(memory.text, "behind the string, 28 bytes.", 28);
+  memory.string.u.offset.size = 28 << 2 | TF_TSTR_OFFSET;
+  memory.string.u.offset.offset = sizeof(TF_TString);
+  EXPECT_EQ(TF_TString_GetType(&memory.string), TF_TSTR_OFFSET);
+  EXPECT_EQ(TF_TString_GetCapacity(&memory.string), 0u);
+  const std::string expected = "behind the string, 28 bytes.";
+  const int64_t one[] = {1};
+  const TensorPtr tensor =
+      Own(TF_NewTensor(TF_STRING, one, 1, &memory, sizeof(TF_TString), nullptr, nullptr));
+  const GraphPtr graph = NewGraph();
+  TF_Operation* const x = Placeholder(graph.get(), "x", TF_STRING);
+  const SessionOwner session(graph.get());
+  const Status status;
+  const TensorPtr result = RunOnce(session.get(), {{x, 0}}, {tensor.get()}, {x, 0}, status);
+  ASSERT_EQ(status.code(), TF_OK) << status.message();
+  EXPECT_EQ(StringsOf(result.get()), std::vector<std::string>{expected});
+  // A copy and a moved string are views; a written string owns its characters.
+  TF_TString copy;
+  TF_TString_Init(&copy);
+  TF_TString_Assign(&copy, &memory.string);
+  EXPECT_EQ(TF_TString_GetType(&copy), TF_TSTR_VIEW);
+  EXPECT_EQ(TF_TString_GetDataPointer(&copy), memory.text);
+  TF_TString_AppendN(&copy, "!", 1);
+  EXPECT_EQ(TF_TString_GetType(&copy), TF_TSTR_LARGE);
+  EXPECT_EQ(std::string(TF_TString_GetDataPointer(&copy)), expected + "!");
+  TF_TString_Move(&copy, &memory.string);
+  EXPECT_EQ(TF_TString_GetType(&copy), TF_TSTR_VIEW);
+  TF_TString_GetMutableDataPointer(&memory.string)[0] = 'B';
+  EXPECT_EQ(TF_TString_GetType(&memory.string), TF_TSTR_LARGE);
+  EXPECT_EQ(memory.text[0], 'b');
+  TF_TString_Dealloc(&memory.string);
 }
 
 TEST(CStringTest, RefusesSizesThatOverflow) {

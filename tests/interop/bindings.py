@@ -6,8 +6,8 @@ usage: bindings.py PREFIX FOLDER [--suite rust|go|cppflow]... [--tensorflow SOUR
 PREFIX is the folder into which the CMake component `tensorflow_c` was installed. The suites are copied to FOLDER and
 built there:
 
-  rust     the crate `tensorflow` 0.21 of the registry with its features `eager` and `tensorflow_unstable`: its unit
-           tests, and its examples addition, regression, regression_savedmodel, xor and expressions. Needs cargo.
+  rust     the crate `tensorflow` 0.21 of the registry with all of its features for a CPU: its unit tests, and its
+           examples addition, regression, regression_savedmodel, xor and expressions. Needs cargo.
   go       tensorflow/go of TensorFlow's sources (--tensorflow). Needs go, protoc and protoc-gen-go.
   cppflow  the examples of cppflow's sources (--cppflow). Needs a C++ compiler, named by CXX or c++.
 
@@ -25,6 +25,7 @@ import subprocess
 import sys
 
 CRATE = "0.21.0"
+RUST_FEATURES = "eager,tensorflow_unstable,ndarray,experimental"
 RUST_EXAMPLES = {
     "addition": [],
     "regression": [],
@@ -142,7 +143,7 @@ def rust(installed, folder, args):
     if not crate.exists():
         installed.run(["cargo", "vendor", folder / "vendor"], probe)
         shutil.copytree(folder / "vendor" / "tensorflow", crate)
-    cargo = ["cargo", "test", f"-j{args.jobs}", "--features", "eager,tensorflow_unstable", "--lib"]
+    cargo = ["cargo", "test", f"-j{args.jobs}", "--features", RUST_FEATURES, "--lib"]
     installed.run([*cargo, "--no-run"], crate)
     _, listed = installed.run([*cargo, "--", "--list"], crate)
     # Output of other threads may stand between the name of a test and its result, except with one thread.

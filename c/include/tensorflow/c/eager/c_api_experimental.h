@@ -52,7 +52,9 @@ TF_CAPI_EXPORT bool TFE_CancellationManagerRegisterCallback(TFE_CancellationMana
                                                             const TFE_CancelCallback* c_callback,
                                                             const char* callback_name);
 
-// Return false if the callback has been called or is not registered.
+// Return false if the callback has been called, is being called or is not registered. Deregister
+// waits while another thread calls callbacks, so that the program may then free their context;
+// TryDeregister does not wait.
 TF_CAPI_EXPORT bool TFE_CancellationManagerDeregisterCallback(TFE_CancellationManager*,
                                                               TFE_CancellationToken token);
 TF_CAPI_EXPORT bool TFE_CancellationManagerTryDeregisterCallback(TFE_CancellationManager*,
@@ -93,7 +95,8 @@ TF_CAPI_EXPORT void TFE_ContextSetServerDefWithTimeout(TFE_Context* ctx, int kee
 // Has no effect.
 TF_CAPI_EXPORT void TFE_ContextAsyncWait(TFE_Context* ctx, TF_Status* status);
 
-// Return the elements and their size in bytes.
+// Return the elements and their size in bytes. The elements of strings, resources and variants have
+// no layout in C: DevicePointer() returns null and INVALID_ARGUMENT for them.
 TF_CAPI_EXPORT void* TFE_TensorHandleDevicePointer(TFE_TensorHandle*, TF_Status*);
 TF_CAPI_EXPORT size_t TFE_TensorHandleDeviceMemorySize(TFE_TensorHandle*, TF_Status*);
 
