@@ -51,8 +51,9 @@ TEST(Pack, StacksScalarsAndEmptyTensors) {
 
 TEST(Pack, RejectsBadArguments) {
   OpTester shapes = OpTester("Pack").Input(Iota<float>({2})).Input(Iota<float>({3}));
-  EXPECT_THAT(shapes.Run(),
-              StatusIs(kInvalidArgument, "Dimension 0 in both shapes must be equal, but are 2 and 3: values[0] has shape [2], and values[1] has shape [3]"));
+  EXPECT_THAT(shapes.Run(), StatusIs(kInvalidArgument,
+                                     "Dimension 0 in both shapes must be equal, but are 2 and 3: "
+                                     "values[0] has shape [2], and values[1] has shape [3]"));
   EXPECT_THAT(shapes.InferShape(),
               StatusIs(kInvalidArgument, HasSubstr("values[1] has [3] after [2]")));
   for (const int axis : {2, -3}) {

@@ -223,7 +223,9 @@ TEST(StridedSlice, RejectsBadArguments) {
     EXPECT_THAT(tester.InferShape(), StatusIs(kInvalidArgument, HasSubstr(c.error)));
   }
   EXPECT_THAT(StridedSlice(input, {0}, {1, 1}, {1}).Run(),
-              StatusIs(kInvalidArgument, "Dimension 0 in both shapes must be equal, but are 1 and 2: begin has shape [1], and end has shape [2]"));
+              StatusIs(kInvalidArgument,
+                       "Dimension 0 in both shapes must be equal, but are 1 and 2: begin has shape "
+                       "[1], and end has shape [2]"));
   EXPECT_THAT(StridedSlice(input, {0}, {1}, {1, 1}).InferShape(),
               StatusIs(kInvalidArgument, HasSubstr("[1], [1] and [2]")));
   EXPECT_THAT(OpTester("StridedSlice")
