@@ -32,8 +32,8 @@ char* CopyText(const std::string& text, size_t* length) {
   return strdup(text.c_str());
 }
 
-// Removes a function, and its gradients. The functions after it are removed and added again,
-// because a library can only remove its last functions. So are the callers of all these functions.
+// Removes a function and the gradients that name it. A library can only remove its last functions,
+// so later functions, and functions that call any removed function, are removed and added again.
 absl::Status RemoveFunctionOf(TF_Graph* graph, absl::string_view name) {
   const GraphChange change(graph);
   const auto& functions = graph->graph.def().library().function();

@@ -1,7 +1,8 @@
 // Checks of shapes that shape functions and kernels share. Their errors begin with the texts of
 // TensorFlow's shape functions, and then name the arguments and their shapes:
 //   Shape must be rank 2 but is rank 1: logits has shape [3]
-// All errors are INVALID_ARGUMENT. An unknown rank or dimension passes every check.
+// All errors are INVALID_ARGUMENT. An unknown rank or dimension, and a dimension that the shape
+// does not have, passes every check.
 //
 // Thread safety: thread-safe.
 #ifndef GRADFLOW_CORE_SHAPE_CHECKS_H_
@@ -43,7 +44,7 @@ absl::StatusOr<PartialTensorShape> MergeShapes(absl::string_view name_a,
 
 absl::Status CheckRankAtMost(const ShapeContext& c, int i, int rank);
 absl::Status CheckDim(const ShapeContext& c, int i, int d, int64_t size);
-// Dimension d_i of input i and dimension d_j of input j.
+// Merges dimension d_i of input i with dimension d_j of input j.
 absl::StatusOr<int64_t> MergeDims(const ShapeContext& c, int i, int d_i, int j, int d_j);
 absl::StatusOr<PartialTensorShape> MergeInputs(const ShapeContext& c, int i, int j);
 

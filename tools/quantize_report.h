@@ -25,7 +25,7 @@ class TensorHistogram {
   double low() const { return low_; }
   double high() const { return high_; }
   const std::vector<int64_t>& counts() const { return counts_; }
-  // The numbers that Add() has seen, and the numbers outside of the range.
+  // Count the finite elements, and the elements outside of the range.
   int64_t total() const { return total_; }
   int64_t outside() const { return outside_; }
 
@@ -45,14 +45,14 @@ struct ReportedRange {
   TensorHistogram histogram;
 };
 
-// The sums of squares of a product's results and of their errors, over all runs.
+// The squares of a product's results and of their errors, added over all runs.
 struct ReportedProduct {
   std::string name;
   std::string op;
+  // This product alone causes the errors, because its input is exact. Sums of the means of runs.
   double squared_results = 0;
-  // Of this product alone, with an exact input.
   double squared_errors = 0;
-  // With the errors of all earlier products.
+  // The errors include the errors of all earlier products. Sums of squares.
   double total_squared_results = 0;
   double total_squared_errors = 0;
 };

@@ -93,8 +93,8 @@ class RangeCalibrator {
 //     elements, the tensor before these nodes gets the range.
 //   - Both inputs of an addition of two results of products get ranges, and so does the input of
 //     its reader by these rules.
-//   - If the result of a Mean or AvgPool of results gets a range, its input gets a range. The input
-//     and the result of AvgPool share a range.
+//   - The input of a Mean or AvgPool gets a range if its result gets one, and if the input is the
+//     result of a product or sum. The input and the result of AvgPool share a range.
 //   - The tensors that a ConcatV2 joins share a range.
 //
 // Biases, batch normalization and ReLUs after a product remain part of it.
@@ -118,13 +118,13 @@ class GraphQuantizer {
   absl::StatusOr<GraphDef> Quantize(const std::vector<RangeCalibrator>& ranges,
                                     const std::vector<Tensor>& corrections = {}) const;
 
-  // Returns the range of each of tensors() in the quantized graph: tensors may share a range.
+  // Returns the ranges of tensors() in the quantized graph, where tensors may share a range.
   absl::StatusOr<std::vector<RangeCalibrator>> JoinedRanges(
       const std::vector<RangeCalibrator>& ranges) const;
 
-  // Names of tensors of the graph of MeasureErrors(), for a product. The error is the exact result
-  // less the result with rounded weights and a rounded input. The input is computed in float, so an
-  // error does not contain errors of earlier products.
+  // The names of the tensors that measure the errors of a product. The error is the exact result
+  // minus the result with rounded weights and a rounded input. The input is computed in float, so
+  // an error does not contain errors of earlier products.
   struct ErrorTensors {
     // The mean error of each output channel: the correction for Quantize().
     std::string mean;

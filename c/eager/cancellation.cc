@@ -59,10 +59,10 @@ bool TFE_CancellationManagerDeregisterCallback(TFE_CancellationManager* manager,
                                                TFE_CancellationToken token) {
   const MutexLock lock(&manager->mutex);
   if (!manager->token.IsCancelled()) return manager->callbacks.erase(token) > 0;
-  // A callback may deregister itself.
+  // A callback that deregisters itself must not wait.
   if (manager->canceller == std::this_thread::get_id()) return false;
   while (manager->cancelling.load()) manager->changed.Wait(&manager->mutex);
-  // Several threads may wait.
+  // Notify() wakes a single thread, which wakes the next.
   manager->changed.Notify();
   return false;
 }

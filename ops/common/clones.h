@@ -1,7 +1,7 @@
 // Plain loops that the compiler vectorizes for several instruction sets.
 //
-// GRADFLOW_CLONES before a function makes gcc compile it a second time, for AVX2, and select the
-// version when the library is loaded. Results have the same bits: the compiler fuses no
+// GRADFLOW_CLONES before a function makes gcc compile it a second time, for AVX2. The version is
+// selected when the library is loaded. Results have the same bits: the compiler fuses no
 // multiplications and additions. GRADFLOW_SIMD does not select these versions. Loops that need
 // particular instructions use Highway instead (simd-inl.h).
 #ifndef GRADFLOW_OPS_COMMON_CLONES_H_

@@ -4,10 +4,11 @@
 // functions compute the rest. The exception is Lgamma of negative numbers: the C library computes
 // it, and its bits may differ between processors.
 //
-// Most results are within 1 unit in the last place (ulp) of the exact result. Expm1 and Log1p of
-// floats are within 1.1 ulps, Tanh and Acos of floats within 1.3, Erf of floats within 2.2, Atan
-// and Atan2 of floats within 2, and Asin of floats within 2.5; Erf of doubles, Erfc, Lgamma, and
-// Cosh and Sinh near their overflow are within 2 ulps; Lgamma of negative doubles is within 5 ulps.
+// Most results are within 1 unit in the last place (ulp) of the exact result. The other bounds are:
+// - floats: 1.1 ulps for Expm1 and Log1p, 1.3 for Tanh and Acos, 2 for Atan and Atan2, 2.2 for Erf,
+//   2.5 for Asin;
+// - doubles: 2 for Erf, 5 for Lgamma of negative numbers;
+// - both: 2 for Erfc, for Lgamma, and for Cosh and Sinh near their overflow.
 // The error can be 1 ulp larger near and below the smallest normal number.
 //
 //   ApplyElementary(Elementary::kExp, x, y, n);

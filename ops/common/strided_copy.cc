@@ -223,8 +223,8 @@ void CopyRows(const RunContext& run, const StridedLoop& loop, double nanoseconds
 
 // ---- Many short dimensions ----
 //
-// The offsets of a few hundred units of the source are computed once, and used for each part of the
-// target of that many units. A unit consists of adjacent bytes of both sides.
+// The target is divided into parts of equal size. A table of the source offsets of one part is used
+// for all parts. A unit is a run of bytes that are adjacent in the source and in the target.
 
 // The maximum number of units in a part. The table of offsets stays in the L1 cache.
 constexpr int64_t kMaxUnits = 1024;
@@ -263,7 +263,7 @@ bool CopyUnits(const RunContext& run, const StridedLoop& loop, int64_t size, con
     return false;
   }
   int64_t unit = size;
-  // The dimensions from `first` on are in the table, with `count` units. `is_in_order` tells that
+  // The dimensions from `first` on are in the table, with `count` units. `is_in_order` is true if
   // the table has the dimension along which the source is contiguous.
   int first = last + 1;
   int64_t count = 1;
@@ -283,7 +283,7 @@ bool CopyUnits(const RunContext& run, const StridedLoop& loop, int64_t size, con
     elements *= dims[first - 1];
     count = elements * size / unit;
   }
-  // A part of the next dimension.
+  // The table repeats for `repeats` indexes of the next dimension.
   int64_t repeats = 1;
   if (first > 0 && to_strides[first - 1] == elements) {
     repeats = std::min(dims[first - 1], kMaxUnits / count);

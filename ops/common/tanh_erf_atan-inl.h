@@ -1,7 +1,7 @@
 // The functions Tanh, Erf, Asin, Acos, Atan and Atan2 of float vectors. Include this file after
 // exp_log-inl.h; like simd-inl.h, it is included once per target.
 //
-// Each function is computed for a magnitude and gets its sign at the end. NaN takes the way of
+// Each odd function is computed for a magnitude and gets its sign at the end. NaN takes the way of
 // small magnitudes and stays NaN. Results have the same bits on all targets: products and sums are
 // not fused, and lanes do not depend on each other.
 #if defined(GRADFLOW_OPS_COMMON_TANH_ERF_ATAN_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -30,7 +30,7 @@ HWY_INLINE V<D> Tanh(D d, V<D> x) {
   const auto c456 = c45 + t2 * hn::Set(d, -0x1.77e30ap-12f);
   const auto c = c01 + t2 * (c23 + t2 * c456);
   const auto small = magnitude + magnitude * (t * c);
-  // From 1 on, 1 - 2 / (e^(2 x) + 1), which is 1 beyond the bound.
+  // From 1 on, the result is 1 - 2 / (e^(2 x) + 1). At the bound it rounds to 1.
   const auto bound = hn::Set(d, 9.5f);
   const auto v = hn::IfThenElse(magnitude > bound, bound, magnitude);
   const auto twice = v + v;
@@ -56,7 +56,7 @@ HWY_INLINE V<D> Erf(D d, V<D> x) {
   // Two steps of Horner's method, because their terms nearly cancel.
   const auto c1 = hn::Set(d, -0x1.812740p-2f) + t * (c23 + t2 * (c45 + t2 * c67));
   const auto small = magnitude + magnitude * (hn::Set(d, 0x1.06eba8p-3f) + t * c1);
-  // 1 - p^8. The polynomial p has the center of its range at 0. The result is 1 beyond the bound.
+  // Above, the result is 1 - p(x - 2.5)^8. At the bound it rounds to 1.
   const auto bound = hn::Set(d, 3.95f);
   const auto v = hn::IfThenElse(magnitude > bound, bound, magnitude) - hn::Set(d, 2.5f);
   const auto v2 = v * v;
@@ -99,7 +99,7 @@ HWY_INLINE V<D> Atan(D d, V<D> x) {
   const auto q =
       Quotient(hn::IfThenElse(is_large, one, magnitude), hn::IfThenElse(is_large, magnitude, one));
   const auto angle = AtanOfFraction(d, q);
-  // The rest of the right angle.
+  // The arctangent of x is pi / 2 minus the arctangent of 1 / x.
   const auto rest = hn::Set(d, kHalfPiHigh) - (angle - hn::Set(d, kHalfPiLow));
   return hn::CopySign(hn::IfThenElse(is_large, rest, angle), x);
 }
@@ -127,12 +127,12 @@ HWY_INLINE V<D> Atan2(D d, V<D> y, V<D> x) {
   // The sign of x, which may be -0.
   const auto is_left = hn::CopySign(one, x) < zero;
   const auto result = hn::CopySign(hn::IfThenElse(is_left, obtuse, acute), y);
-  // NaN of y may not reach the quotient.
+  // The quotient loses a NaN of x if y is infinite. A NaN is returned as it is.
   return hn::IfThenElse(x == x, hn::IfThenElse(y == y, result, y), x);
 }
 
-// The arcsine of a number of at most 1/2, or, for larger numbers x, of sqrt((1 - x) / 2), which is
-// half of the arccosine.
+// Returns the arcsine of a magnitude of at most 1/2. For a larger magnitude, returns half of its
+// arccosine: the arcsine of sqrt((1 - magnitude) / 2).
 template <class D>
 HWY_INLINE V<D> AsinOfHalf(D d, V<D> magnitude, hn::Mask<D> is_large) {
   const auto half = hn::Set(d, 0.5f);

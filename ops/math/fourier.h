@@ -13,14 +13,7 @@
 
 namespace gradflow {
 
-// The constants of transforms of one length. If all prime factors of the length are at most 13, the
-// transform processes them one after the other. Otherwise the transform is computed as a
-// convolution whose length is a power of two (Bluestein's algorithm). Both take O(n log n) time.
-//
-// If the run is stopped, functions return early and results are unspecified.
-//
-// Thread-safe after construction.
-// A complex number of each of four lines, which are transformed together.
+// One complex number from each of four lines. The four lines are transformed together.
 struct FourLines {
   typedef double Vector __attribute__((vector_size(32)));
   static constexpr int kCount = 4;
@@ -28,6 +21,13 @@ struct FourLines {
   Vector imag;
 };
 
+// The constants of transforms of one length. If all prime factors of the length are at most 13, the
+// transform processes them one after the other. Otherwise the transform is computed as a
+// convolution whose length is a power of two (Bluestein's algorithm). Both take O(n log n) time.
+//
+// If the run is stopped, functions return early and results are unspecified.
+//
+// Thread-safe after construction.
 class FourierPlan {
  public:
   // Returns a plan like Make(). Keeps the plans of a few short lengths, because computing the
@@ -46,7 +46,7 @@ class FourierPlan {
   // Replaces data[n] by its transform, the sum over j of data[j] * exp(-2 pi i j k / n). If
   // `inverse` is true, the sign of the exponent is reversed and the result is divided by n.
   void Transform(const RunContext& run, bool inverse, complex128* data, complex128* scratch) const;
-  // Transforms four lines. Each line has the bits of the function above.
+  // Transforms four lines. Each result has the same bits as the function above.
   void Transform(const RunContext& run, bool inverse, FourLines* data, FourLines* scratch) const;
 
  private:

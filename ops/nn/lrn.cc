@@ -84,7 +84,7 @@ void InversePowers(double beta, double* x, int64_t n, double* scratch) {
   } else if (beta == 1) {
     Reciprocals(x, n);
   } else if (beta == std::floor(beta)) {
-    // Powers of negative numbers.
+    // x may be negative, so logarithms cannot be used.
     for (int64_t i = 0; i < n; ++i) x[i] = std::pow(x[i], -beta);
   } else {
     ApplyElementary(Elementary::kLog, x, x, n);
@@ -202,7 +202,7 @@ class Lrn final : public LrnKernel {
       const float* const x = reader.Read(offset, depth, row.floats);
       Norms(x, depth, row);
       float* const y = writer.Place(offset, row.floats);
-      // The terms are no longer needed.
+      // row.terms is scratch from here on.
       InversePowers(attrs_.beta, row.sums, depth, row.terms);
       for (int64_t d = 0; d < depth; ++d) y[d] = static_cast<float>(x[d] * row.sums[d]);
       writer.Write(y, offset, depth);

@@ -134,7 +134,7 @@ Range MakeRange(const QuantizeOptions& options, float min, float max) {
 }
 
 // Rounds a number to an integer of [low, high], halves away from zero or to even. NaN becomes
-// `low`. REQUIRES: the bounds are integers less than 2^22
+// `low`. REQUIRES: the bounds are integers with magnitudes below 2^22
 template <bool kHalfToEven>
 inline int32_t RoundedBetween(float value, float low, float high) {
   value = value > low ? value : low;
@@ -144,13 +144,13 @@ inline int32_t RoundedBetween(float value, float low, float high) {
     constexpr float kIntegers = 0x1.8p23f;
     return static_cast<int32_t>((value + kIntegers) - kIntegers);
   }
-  // The number before a half: a half would turn the number before a half into 1.
+  // Adds the largest float below 1/2. Adding 1/2 would round that float up to 1.
   return static_cast<int32_t>(value + std::copysign(0x1.fffffep-2f, value));
 }
 
-// Each step of quantization rounds to float.
+// The formula of a mode. Each of its operations rounds to float.
 enum class Step { kDistance, kScaled, kScaledHalfToEven, kFirst };
-// The ranges of one element after the other, or of all elements.
+// The ranges of consecutive elements, or the single range of all elements.
 struct Ranges {
   const float* min;
   const float* max;

@@ -213,7 +213,7 @@ class IntegerPlanner {
       if (pending.is_done) continue;
       const int32_t last = pending.nodes.back();
       if (pending.kind != PendingValue::kProduct) {
-        // A table of more nodes or a fake-quantization node may use a table.
+        // Not reported if a larger table or a fake-quantization node uses it.
         if (pending.kind != PendingValue::kTable || used_tables_.count(last) == 0) {
           Report(pending.kind == PendingValue::kTable ? last : pending.nodes[0],
                  "no fake-quantization node reads its result");
@@ -624,7 +624,7 @@ class IntegerPlanner {
     for (size_t c = 0; c < pending.multiplier.size(); ++c) {
       const double factor = pending.multiplier[c] / step;
       if (std::abs(factor) >= FixedPoint::kMaxFactor) return false;
-      // The offset is multiplied like the sum.
+      // The factor multiplies the offset, so a factor of 0 would lose the offset.
       if (factor == 0 && pending.offset[c] != 0) return false;
       const double offset = std::round(pending.offset[c] / pending.offset_scale[c]);
       // NaN is not less either.
@@ -815,7 +815,7 @@ class IntegerPlanner {
 
   // Returns true if steps of size `scale` can be converted to steps of the format.
   static bool CanScale(double scale, const IntegerFormat& format) {
-    // NaN is not less.
+    // The comparison is false for NaN.
     return std::abs(scale) / format.scale < FixedPoint::kMaxFactor;
   }
 
@@ -859,7 +859,7 @@ class IntegerPlanner {
       scale *= args.inputs.back().scale;
     }
     pending->is_done = true;
-    // The values of a softmax do not depend on the scale of its input.
+    // A softmax multiplies its results by the factor only, so both products are checked.
     const double factor = pending->multiplier[0];
     if (!CanScale(factor * scale, format) || !CanScale(factor, format)) {
       Report(node, kTooLarge);
@@ -978,8 +978,8 @@ class IntegerPlanner {
     return true;
   }
 
-  // Returns the integers of the values of a table. TensorFlow Lite has fixed formats for the
-  // results of some ops, and then converts them.
+  // Returns the integers of the values of a table. TensorFlow Lite rounds the results of some ops
+  // to a fixed format first, and then converts the integers.
   IntegerTable TfLiteTableOf(const PendingValue& pending, absl::Span<const float> values,
                              const IntegerFormat& format) const {
     IntegerFormat fixed = format;
@@ -1084,7 +1084,7 @@ class IntegerPlanner {
       }
       IntegerFormat format = bytes.format;
       format.scale = scale;
-      // A range of a fake-quantization node would give the scale before the multiplication.
+      // Clears the range, because RangeScale() would compute the old scale from it.
       format.min = format.max = 0;
       integers_[static_cast<size_t>(node)] = AddIntegers(bytes.value, format, {source});
       return true;

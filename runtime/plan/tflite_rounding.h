@@ -14,8 +14,8 @@ namespace gradflow {
 // Returns the scale of a range, in double.
 double RangeScale(const IntegerFormat& format);
 
-// Returns the format that the converter derives from the range of `format`. Its scale and zero
-// point may differ from the scale and zero point of the node, which computes them in float.
+// Returns the format that the converter derives from the range of `format`. A fake-quantization
+// node computes its scale and zero point in float, so both may differ.
 IntegerFormat TfLiteFormat(const IntegerFormat& format);
 
 // Returns the integer of a number, in steps from the zero point and clamped to the format: divided
@@ -31,7 +31,7 @@ IntegerTable TfLiteRequantize(const IntegerFormat& from, const IntegerFormat& to
 // scales is less than FixedPoint::kMaxFactor
 IntegerTable TfLiteRequantize(const IntegerFormat& from, const IntegerFormat& to);
 
-// Returns the format of every Sigmoid and Softmax, and the format of every Tanh. They do not depend
+// Return the formats of the results of Sigmoid and Softmax, and of Tanh. The formats do not depend
 // on ranges.
 IntegerFormat TfLiteSigmoidFormat();
 IntegerFormat TfLiteTanhFormat();
