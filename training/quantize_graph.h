@@ -133,6 +133,7 @@ class GraphQuantizer {
     std::string squared_result;
   };
   struct ErrorGraph {
+    // The float graph, with the nodes.
     GraphDef graph;
     // An element for each of products().
     std::vector<ErrorTensors> products;
