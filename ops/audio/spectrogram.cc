@@ -68,29 +68,22 @@ class SpectrogramKernel final : public OpKernel {
     Tensor* output = nullptr;
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, {channels, count, bins}, &output));
     if (output->NumElements() == 0) return absl::OkStatus();
-    // A transform of real numbers is a complex transform of half the size.
-    const int64_t half = windows_.transform_size / 2;
-    GRADFLOW_ASSIGN_OR_RETURN(const FourierPlan plan, FourierPlan::Make(ctx.run(), half));
+    GRADFLOW_ASSIGN_OR_RETURN(const auto plan,
+                              RealFourierPlan::Cached(ctx.run(), windows_.transform_size));
     Tensor window;
-    Tensor roots;
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_DOUBLE, {windows_.size}, &window));
-    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_COMPLEX128, {half + 1}, &roots));
     const auto weights = window.span<double>();
-    const auto root = roots.span<complex128>();
     for (int64_t i = 0; i < windows_.size; ++i) {
       weights[i] = 0.5 - 0.5 * std::cos(2 * kPi * static_cast<double>(i) /
                                         static_cast<double>(windows_.size));
     }
-    for (int64_t k = 0; k <= half; ++k) {
-      root[k] = std::polar(1.0, -kPi * static_cast<double>(k) / static_cast<double>(half));
-    }
     const auto samples = input.span<float>();
     const auto out = output->span<float>();
     FirstError error;
-    const double cost = plan.Operations() + 10.0 * static_cast<double>(windows_.transform_size);
+    const double cost = plan->Operations() + 10.0 * static_cast<double>(windows_.size);
     ParallelFor(ctx, channels * count, BlockSizeForCost(cost), [&](int64_t begin, int64_t end) {
       absl::StatusOr<Tensor> scratch =
-          Tensor::Allocate(ctx.allocator(), DT_COMPLEX128, {half + plan.scratch_size()});
+          Tensor::Allocate(ctx.allocator(), DT_COMPLEX128, {bins + plan->scratch_size()});
       if (!scratch.ok()) return error.Found(begin, scratch.status());
       complex128* const data = scratch->span<complex128>().data();
       for (int64_t w = begin; w < end && !ctx.ShouldStop(); ++w) {
@@ -98,15 +91,10 @@ class SpectrogramKernel final : public OpKernel {
         const auto sample = [&](int64_t i) {
           return i < windows_.size ? double{in[i * channels]} * weights[i] : 0.0;
         };
-        for (int64_t i = 0; i < half; ++i) data[i] = {sample(2 * i), sample(2 * i + 1)};
-        plan.Transform(ctx.run(), /*inverse=*/false, data, data + half);
+        for (int64_t i = 0; i < bins - 1; ++i) data[i] = {sample(2 * i), sample(2 * i + 1)};
+        plan->FromReal(ctx.run(), data, data + bins);
         for (int64_t k = 0; k < bins; ++k) {
-          const complex128 a = data[k == half ? 0 : k];
-          const complex128 b = std::conj(data[k == 0 ? 0 : half - k]);
-          // The transforms of the even and of the odd samples.
-          const complex128 even = 0.5 * (a + b);
-          const complex128 odd = complex128(0, -0.5) * (a - b);
-          const auto power = static_cast<float>(std::norm(even + root[k] * odd));
+          const auto power = static_cast<float>(std::norm(data[k]));
           out[w * bins + k] = squared_ ? power : std::sqrt(power);
         }
       }

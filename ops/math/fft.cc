@@ -170,35 +170,82 @@ struct Lines {
   }
 };
 
-template <typename T>
-complex128 ToComplex(T value) {
-  if constexpr (kIsComplex<T>) {
-    return complex128(value);
-  } else {
-    return complex128(static_cast<double>(value), 0);
-  }
-}
+// The transforms of the lines of a pass. An even number of real numbers is transformed as pairs.
+struct LinePlan {
+  int64_t n = 0;
+  bool inverse = false;
+  // One of these is set.
+  std::shared_ptr<const FourierPlan> complex;
+  std::shared_ptr<const RealFourierPlan> pairs;
 
-template <typename T>
-T FromComplex(complex128 value) {
-  if constexpr (kIsComplex<T>) {
-    return static_cast<T>(value);
-  } else {
-    return static_cast<T>(value.real());
+  static absl::StatusOr<LinePlan> Make(const RunContext& run, int64_t n, bool inverse,
+                                       bool is_real) {
+    LinePlan plan;
+    plan.n = n;
+    plan.inverse = inverse;
+    if (is_real && n % 2 == 0) {
+      GRADFLOW_ASSIGN_OR_RETURN(plan.pairs, RealFourierPlan::Cached(run, n));
+    } else {
+      GRADFLOW_ASSIGN_OR_RETURN(plan.complex, FourierPlan::Cached(run, n));
+    }
+    return plan;
   }
-}
+
+  // The number of complex numbers that Transform() reads and writes.
+  int64_t data_size() const { return pairs == nullptr ? n : n / 2 + 1; }
+  int64_t scratch_size() const {
+    return pairs == nullptr ? complex->scratch_size() : pairs->scratch_size();
+  }
+  double Operations() const {
+    return pairs == nullptr ? complex->Operations() : pairs->Operations();
+  }
+  template <typename C>
+  void Transform(const RunContext& run, C* data, C* scratch) const {
+    if (pairs == nullptr) return complex->Transform(run, inverse, data, scratch);
+    if (inverse) return pairs->ToReal(run, data, scratch);
+    pairs->FromReal(run, data, scratch);
+  }
+  // The number of complex numbers that hold m elements of type T.
+  template <typename T>
+  int64_t NumComplex(int64_t m) const {
+    return !kIsComplex<T> && pairs != nullptr ? m / 2 : m;
+  }
+  // Returns complex number k of a line whose elements have a distance of `stride`.
+  template <typename T>
+  complex128 Load(const T* line, int64_t k, int64_t stride) const {
+    if constexpr (kIsComplex<T>) {
+      return complex128(line[k * stride]);
+    } else {
+      if (pairs == nullptr) return complex128(line[k * stride]);
+      return {line[2 * k * stride], line[(2 * k + 1) * stride]};
+    }
+  }
+  template <typename T>
+  void Store(complex128 value, T* line, int64_t k, int64_t stride) const {
+    if constexpr (kIsComplex<T>) {
+      line[k * stride] = static_cast<T>(value);
+    } else if (pairs == nullptr) {
+      line[k * stride] = static_cast<T>(value.real());
+    } else {
+      line[2 * k * stride] = static_cast<T>(value.real());
+      line[(2 * k + 1) * stride] = static_cast<T>(value.imag());
+    }
+  }
+};
 
 // Lines of at most this length are transformed four at a time, with vectors.
 constexpr int64_t kLongestOfFour = int64_t{1} << 14;
 
 // Does the work of Pass, four lines at a time.
 template <typename In, typename Out>
-absl::Status PassOfFour(KernelContext& ctx, const FourierPlan& plan, bool inverse,
-                        const Lines& lines, int64_t in_n, int64_t out_n, const In* in, Out* out) {
+absl::Status PassOfFour(KernelContext& ctx, const LinePlan& plan, const Lines& lines, int64_t in_n,
+                        int64_t out_n, const In* in, Out* out) {
   constexpr int kCount = FourLines::kCount;
-  const int64_t n = plan.n();
+  const int64_t n = plan.data_size();
   const int64_t inner = lines.inner;
   const int64_t total = lines.outer * inner;
+  const int64_t loaded = plan.NumComplex<In>(in_n);
+  const int64_t stored = plan.NumComplex<Out>(out_n);
   FirstError error;
   ParallelFor(ctx, NumBlocks(total, kCount), BlockSizeForCost(2 * plan.Operations()),
               [&](int64_t begin, int64_t end) {
@@ -217,22 +264,23 @@ absl::Status PassOfFour(KernelContext& ctx, const FourierPlan& plan, bool invers
                     from[i] = line / inner * in_n * inner + line % inner;
                     to[i] = line / inner * out_n * inner + line % inner;
                   }
-                  for (int64_t k = 0; k < in_n; ++k) {
+                  for (int64_t k = 0; k < loaded; ++k) {
                     for (int i = 0; i < kCount; ++i) {
-                      const complex128 value = ToComplex(in[from[i] + k * inner]);
+                      const complex128 value = plan.Load(in + from[i], k, inner);
                       data[k].real[i] = value.real();
                       data[k].imag[i] = value.imag();
                     }
                   }
-                  for (int64_t k = in_n; k < n; ++k) {
-                    data[k].real = data[n - k].real;
-                    data[k].imag = -data[n - k].imag;
+                  if (plan.pairs == nullptr) {
+                    for (int64_t k = in_n; k < n; ++k) {
+                      data[k].real = data[n - k].real;
+                      data[k].imag = -data[n - k].imag;
+                    }
                   }
-                  plan.Transform(ctx.run(), inverse, data, scratch);
-                  for (int64_t k = 0; k < out_n; ++k) {
+                  plan.Transform(ctx.run(), data, scratch);
+                  for (int64_t k = 0; k < stored; ++k) {
                     for (int64_t i = 0; i < count; ++i) {
-                      out[to[i] + k * inner] =
-                          FromComplex<Out>(complex128(data[k].real[i], data[k].imag[i]));
+                      plan.Store({data[k].real[i], data[k].imag[i]}, out + to[i], k, inner);
                     }
                   }
                 }
@@ -241,15 +289,17 @@ absl::Status PassOfFour(KernelContext& ctx, const FourierPlan& plan, bool invers
 }
 
 // Transforms the lines of `in`, [outer, in_n, inner], to lines of `out`, [outer, out_n, inner].
-// `in` and `out` may be the same memory. If in_n is less than the length of the plan, the remaining
-// elements are the complex conjugates in reverse order.
+// `in` and `out` may be the same memory. If the lines are complex and in_n is less than the length
+// of the plan, the remaining elements are the complex conjugates in reverse order.
 template <typename In, typename Out>
-absl::Status Pass(KernelContext& ctx, const FourierPlan& plan, bool inverse, const Lines& lines,
-                  int64_t in_n, int64_t out_n, const In* in, Out* out) {
-  const int64_t n = plan.n();
-  if (n <= kLongestOfFour && lines.outer * lines.inner > 1) {
-    return PassOfFour(ctx, plan, inverse, lines, in_n, out_n, in, out);
+absl::Status Pass(KernelContext& ctx, const LinePlan& plan, const Lines& lines, int64_t in_n,
+                  int64_t out_n, const In* in, Out* out) {
+  if (plan.n <= kLongestOfFour && lines.outer * lines.inner > 1) {
+    return PassOfFour(ctx, plan, lines, in_n, out_n, in, out);
   }
+  const int64_t n = plan.data_size();
+  const int64_t loaded = plan.NumComplex<In>(in_n);
+  const int64_t stored = plan.NumComplex<Out>(out_n);
   const int64_t groups = NumBlocks(lines.inner, kLines);
   const int64_t width = std::min(lines.inner, kLines);
   FirstError error;
@@ -266,20 +316,22 @@ absl::Status Pass(KernelContext& ctx, const FourierPlan& plan, bool inverse, con
           const int64_t column = task % groups * kLines;
           const int64_t columns = std::min(kLines, lines.inner - column);
           const In* from = in + outer * in_n * lines.inner + column;
-          for (int64_t k = 0; k < in_n; ++k) {
+          for (int64_t k = 0; k < loaded; ++k) {
             for (int64_t j = 0; j < columns; ++j) {
-              data[j * n + k] = ToComplex(from[k * lines.inner + j]);
+              data[j * n + k] = plan.Load(from + j, k, lines.inner);
             }
           }
           for (int64_t j = 0; j < columns; ++j) {
             complex128* line = data + j * n;
-            for (int64_t k = in_n; k < n; ++k) line[k] = std::conj(line[n - k]);
-            plan.Transform(ctx.run(), inverse, line, scratch);
+            if (plan.pairs == nullptr) {
+              for (int64_t k = in_n; k < n; ++k) line[k] = std::conj(line[n - k]);
+            }
+            plan.Transform(ctx.run(), line, scratch);
           }
           Out* to = out + outer * out_n * lines.inner + column;
-          for (int64_t k = 0; k < out_n; ++k) {
+          for (int64_t k = 0; k < stored; ++k) {
             for (int64_t j = 0; j < columns; ++j) {
-              to[k * lines.inner + j] = FromComplex<Out>(data[j * n + k]);
+              plan.Store(data[j * n + k], to + j, k, lines.inner);
             }
           }
         }
@@ -335,13 +387,15 @@ absl::Status TransformAxes(KernelContext& ctx, std::vector<FftAxis> axes, Kind k
   }
   // Holds the coefficients between the passes.
   Tensor work;
-  std::shared_ptr<const FourierPlan> plan;
+  LinePlan plan;
   for (size_t i = 0; i < axes.size(); ++i) {
     const FftAxis& axis = axes[i];
     const bool is_first = i == 0;
     const bool is_last = i + 1 == axes.size();
-    if (plan == nullptr || plan->n() != axis.length) {
-      GRADFLOW_ASSIGN_OR_RETURN(plan, FourierPlan::Cached(ctx.run(), axis.length));
+    const bool is_real =
+        (kind == Kind::kFromReal && is_first) || (kind == Kind::kToReal && is_last);
+    if (plan.complex == nullptr || plan.n != axis.length || is_real) {
+      GRADFLOW_ASSIGN_OR_RETURN(plan, LinePlan::Make(ctx.run(), axis.length, inverse, is_real));
     }
     const Lines lines(dims, axis.dim);
     const int64_t in_n = dims[axis.dim];
@@ -361,8 +415,8 @@ absl::Status TransformAxes(KernelContext& ctx, std::vector<FftAxis> axes, Kind k
       DispatchType(Types(), to->dtype(), [&](auto to_tag) {
         using Out = typename decltype(to_tag)::type;
         if constexpr (kIsComplex<In> || kIsComplex<Out>) {
-          status = Pass(ctx, *plan, inverse, lines, in_n, out_n,
-                        static_cast<const In*>(from.raw_data()), static_cast<Out*>(to->raw_data()));
+          status = Pass(ctx, plan, lines, in_n, out_n, static_cast<const In*>(from.raw_data()),
+                        static_cast<Out*>(to->raw_data()));
         }
       });
     });

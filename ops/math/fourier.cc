@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "gradflow/core/mutex.h"
 #include "gradflow/core/parallel.h"
@@ -19,7 +21,7 @@
 namespace gradflow {
 namespace {
 
-constexpr int kLargestFactor = 13;
+constexpr int kLargestFactor = 31;
 
 // Returns a * b. Skips the checks for infinities that std::complex makes.
 GRADFLOW_FOURIER_INLINE complex128 Times(complex128 a, complex128 b) {
@@ -28,6 +30,13 @@ GRADFLOW_FOURIER_INLINE complex128 Times(complex128 a, complex128 b) {
 // Returns -i * a.
 GRADFLOW_FOURIER_INLINE complex128 TimesMinusI(complex128 a) { return {a.imag(), -a.real()}; }
 GRADFLOW_FOURIER_INLINE complex128 Conjugate(complex128 a) { return std::conj(a); }
+// Return the sum and the difference of the real and the imaginary part.
+GRADFLOW_FOURIER_INLINE complex128 Sum(complex128 a) { return a.real() + a.imag(); }
+GRADFLOW_FOURIER_INLINE complex128 Difference(complex128 a) { return a.real() - a.imag(); }
+// Returns the number whose parts are the real parts of a and b.
+GRADFLOW_FOURIER_INLINE complex128 RealPair(complex128 a, complex128 b) {
+  return {a.real(), b.real()};
+}
 
 // FourLines has the operations of a complex number, on each of its lines.
 GRADFLOW_FOURIER_INLINE FourLines operator+(const FourLines& a, const FourLines& b) {
@@ -53,6 +62,15 @@ GRADFLOW_FOURIER_INLINE FourLines Times(const FourLines& a, complex128 b) {
 }
 GRADFLOW_FOURIER_INLINE FourLines TimesMinusI(const FourLines& a) { return {a.imag, -a.real}; }
 GRADFLOW_FOURIER_INLINE FourLines Conjugate(const FourLines& a) { return {a.real, -a.imag}; }
+GRADFLOW_FOURIER_INLINE FourLines Sum(const FourLines& a) {
+  return {a.real + a.imag, FourLines::Vector{}};
+}
+GRADFLOW_FOURIER_INLINE FourLines Difference(const FourLines& a) {
+  return {a.real - a.imag, FourLines::Vector{}};
+}
+GRADFLOW_FOURIER_INLINE FourLines RealPair(const FourLines& a, const FourLines& b) {
+  return {a.real, b.real};
+}
 
 // A number as the sum of two doubles. `low` is less than a unit in the last place of `high`. Not a
 // long double, whose precision depends on the processor.
@@ -163,7 +181,7 @@ absl::StatusOr<Tensor> Roots(const RunContext& run, int64_t n) {
 // them.
 std::vector<int> TakeFactors(int64_t* n) {
   std::vector<int> factors;
-  for (const int factor : {4, 2, 3, 5, 7, 11, kLargestFactor}) {
+  for (const int factor : {4, 2, 3, 5, 7, 11, 13, 17, 19, 23, 29, kLargestFactor}) {
     while (*n % factor == 0) {
       factors.push_back(factor);
       *n /= factor;
@@ -254,6 +272,70 @@ GRADFLOW_CLONES void Stage(const RunContext& run, int factor, int64_t m, int64_t
   }
 }
 
+// Replaces the transform of n / 2 pairs by the coefficients 0 to n / 2 of the n numbers. `roots`
+// are those of order n.
+template <typename C>
+GRADFLOW_CLONES void CoefficientsOfPairs(int64_t n, const complex128* roots, C* data) {
+  const int64_t half = n / 2;
+  const C sums = data[0];
+  // The sums of the numbers at even and at odd indices are real.
+  data[0] = Sum(sums);
+  data[half] = Difference(sums);
+  for (int64_t k = 1; 2 * k <= half; ++k) {
+    const C a = data[k];
+    const C b = Conjugate(data[half - k]);
+    // The transforms of the numbers at even and at odd indices.
+    const C even = 0.5 * (a + b);
+    const C odd = Times(TimesMinusI(0.5 * (a - b)), roots[k]);
+    data[k] = even + odd;
+    data[half - k] = Conjugate(even - odd);
+  }
+}
+
+// The inverse of CoefficientsOfPairs().
+template <typename C>
+GRADFLOW_CLONES void PairsOfCoefficients(int64_t n, const complex128* roots, C* data) {
+  const int64_t half = n / 2;
+  data[0] = 0.5 * RealPair(data[0] + data[half], data[0] - data[half]);
+  for (int64_t k = 1; 2 * k <= half; ++k) {
+    const C a = data[k];
+    const C b = Conjugate(data[half - k]);
+    const C even = 0.5 * (a + b);
+    const C odd = TimesMinusI(Times(0.5 * (a - b), std::conj(roots[k])));
+    data[k] = even - odd;
+    data[half - k] = Conjugate(even + odd);
+  }
+}
+
+// The implementation of Cached().
+template <typename Plan>
+absl::StatusOr<std::shared_ptr<const Plan>> CachedPlan(const RunContext& run, int64_t n) {
+  constexpr int64_t kMostCached = 4096;
+  constexpr size_t kPlans = 16;
+  static Mutex mutex;
+  // Most recently used last.
+  static auto* const plans = new std::vector<std::shared_ptr<const Plan>>();
+  if (n <= kMostCached) {
+    MutexLock lock(&mutex);
+    const auto found = std::find_if(plans->begin(), plans->end(),
+                                    [n](const auto& plan) { return plan->n() == n; });
+    if (found != plans->end()) {
+      std::rotate(found, found + 1, plans->end());
+      return plans->back();
+    }
+  }
+  // The constants of a cached plan outlive the run and its allocator.
+  absl::StatusOr<Plan> made = Plan::Make(n <= kMostCached ? RunContext() : run, n);
+  if (!made.ok()) return made.status();
+  auto plan = std::make_shared<const Plan>(*std::move(made));
+  if (n <= kMostCached) {
+    MutexLock lock(&mutex);
+    if (plans->size() == kPlans) plans->erase(plans->begin());
+    plans->push_back(plan);
+  }
+  return plan;
+}
+
 }  // namespace
 
 absl::StatusOr<FourierPlan> FourierPlan::Make(const RunContext& run, int64_t n) {
@@ -299,62 +381,83 @@ double FourierPlan::Operations() const {
 
 absl::StatusOr<std::shared_ptr<const FourierPlan>> FourierPlan::Cached(const RunContext& run,
                                                                        int64_t n) {
-  constexpr int64_t kMostCached = 4096;
-  constexpr size_t kPlans = 16;
-  static Mutex mutex;
-  // Most recently used last.
-  static auto* const plans = new std::vector<std::shared_ptr<const FourierPlan>>();
-  if (n <= kMostCached) {
-    MutexLock lock(&mutex);
-    const auto found = std::find_if(plans->begin(), plans->end(),
-                                    [n](const auto& plan) { return plan->n() == n; });
-    if (found != plans->end()) {
-      std::rotate(found, found + 1, plans->end());
-      return plans->back();
+  return CachedPlan<FourierPlan>(run, n);
+}
+
+namespace {
+
+// The first factor 4 of one line. x is viewed as [4, m]. Element p of y has the four results of
+// column p of x.
+GRADFLOW_CLONES void FirstStageOfFour(int64_t m, const complex128* roots, const complex128* x,
+                                      FourLines* y) {
+  for (int64_t p = 0; p < m; ++p) {
+    complex128 a[4] = {x[p], x[m + p], x[2 * m + p], x[3 * m + p]};
+    SmallTransform(4, roots, m, a);
+    for (int u = 1; u < 4; ++u) a[u] = Times(a[u], roots[p * u]);
+    y[p].real = FourLines::Vector{a[0].real(), a[1].real(), a[2].real(), a[3].real()};
+    y[p].imag = FourLines::Vector{a[0].imag(), a[1].imag(), a[2].imag(), a[3].imag()};
+  }
+}
+
+// Sets out[4 n] to the elements of x[n]. `out` may be the memory of x.
+GRADFLOW_CLONES void Interleave(int64_t n, const FourLines* x, complex128* out) {
+  for (int64_t p = 0; p < n; ++p) {
+    const FourLines four = x[p];
+    for (int64_t i = 0; i < 4; ++i) out[4 * p + i] = {four.real[i], four.imag[i]};
+  }
+}
+
+}  // namespace
+
+// Processes the factors from `first_factor` on. Returns x or y, which has the result.
+template <typename C>
+C* FourierPlan::Stages(const RunContext& run, size_t first_factor, C* x, C* y) const {
+  // A FourLines of one line has four elements, which the factor 4 before has separated.
+  int64_t m = n_;
+  for (size_t i = 0; i < first_factor; ++i) m /= factors_[i];
+  int64_t step = n_ / m;
+  int64_t s = 1;
+  for (size_t i = first_factor; i < factors_.size(); ++i) {
+    const int factor = factors_[i];
+    m /= factor;
+    switch (factor) {
+      case 2:
+        Stage<2>(run, 2, m, s, step, roots(), x, y);
+        break;
+      case 3:
+        Stage<3>(run, 3, m, s, step, roots(), x, y);
+        break;
+      case 4:
+        Stage<4>(run, 4, m, s, step, roots(), x, y);
+        break;
+      case 5:
+        Stage<5>(run, 5, m, s, step, roots(), x, y);
+        break;
+      default:
+        Stage<0>(run, factor, m, s, step, roots(), x, y);
+        break;
     }
+    std::swap(x, y);
+    s *= factor;
+    step *= factor;
   }
-  // The constants of a cached plan outlive the run and its allocator.
-  absl::StatusOr<FourierPlan> made = n <= kMostCached ? Make(RunContext(), n) : Make(run, n);
-  if (!made.ok()) return made.status();
-  auto plan = std::make_shared<const FourierPlan>(*std::move(made));
-  if (n <= kMostCached) {
-    MutexLock lock(&mutex);
-    if (plans->size() == kPlans) plans->erase(plans->begin());
-    plans->push_back(plan);
-  }
-  return plan;
+  return x;
 }
 
 template <typename C>
 void FourierPlan::Forward(const RunContext& run, C* data, C* scratch) const {
   if (convolution_ != nullptr) return Convolve(run, data, scratch);
-  C* x = data;
-  C* y = scratch;
-  int64_t m = n_;
-  int64_t s = 1;
-  for (const int factor : factors_) {
-    m /= factor;
-    switch (factor) {
-      case 2:
-        Stage<2>(run, 2, m, s, s, roots(), x, y);
-        break;
-      case 3:
-        Stage<3>(run, 3, m, s, s, roots(), x, y);
-        break;
-      case 4:
-        Stage<4>(run, 4, m, s, s, roots(), x, y);
-        break;
-      case 5:
-        Stage<5>(run, 5, m, s, s, roots(), x, y);
-        break;
-      default:
-        Stage<0>(run, factor, m, s, s, roots(), x, y);
-        break;
+  if constexpr (std::is_same_v<C, complex128>) {
+    if (!factors_.empty() && factors_[0] == 4) {
+      // The remaining stages do the same for each of the four results, so they use vectors.
+      auto* const x = reinterpret_cast<FourLines*>(data);
+      auto* const y = reinterpret_cast<FourLines*>(scratch);
+      FirstStageOfFour(n_ / 4, roots(), data, y);
+      return Interleave(n_ / 4, Stages(run, 1, y, x), data);
     }
-    std::swap(x, y);
-    s *= factor;
   }
-  if (x != data) std::copy_n(x, n_, data);
+  C* const result = Stages(run, 0, data, scratch);
+  if (result != data) std::copy_n(result, n_, data);
 }
 
 // j k = (j^2 + k^2 - (k - j)^2) / 2 turns the transform into a convolution with conjugate factors.
@@ -397,6 +500,37 @@ void FourierPlan::Transform(const RunContext& run, bool inverse, complex128* dat
 void FourierPlan::Transform(const RunContext& run, bool inverse, FourLines* data,
                             FourLines* scratch) const {
   TransformAny(run, inverse, data, scratch);
+}
+
+absl::StatusOr<RealFourierPlan> RealFourierPlan::Make(const RunContext& run, int64_t n) {
+  RealFourierPlan plan;
+  plan.n_ = n;
+  GRADFLOW_ASSIGN_OR_RETURN(FourierPlan half, FourierPlan::Make(run, n / 2));
+  plan.half_ = std::make_shared<const FourierPlan>(std::move(half));
+  GRADFLOW_ASSIGN_OR_RETURN(plan.roots_, Roots(run, n));
+  return plan;
+}
+
+absl::StatusOr<std::shared_ptr<const RealFourierPlan>> RealFourierPlan::Cached(
+    const RunContext& run, int64_t n) {
+  return CachedPlan<RealFourierPlan>(run, n);
+}
+
+void RealFourierPlan::FromReal(const RunContext& run, complex128* data, complex128* scratch) const {
+  half_->Transform(run, /*inverse=*/false, data, scratch);
+  CoefficientsOfPairs(n_, static_cast<const complex128*>(roots_.raw_data()), data);
+}
+void RealFourierPlan::FromReal(const RunContext& run, FourLines* data, FourLines* scratch) const {
+  half_->Transform(run, /*inverse=*/false, data, scratch);
+  CoefficientsOfPairs(n_, static_cast<const complex128*>(roots_.raw_data()), data);
+}
+void RealFourierPlan::ToReal(const RunContext& run, complex128* data, complex128* scratch) const {
+  PairsOfCoefficients(n_, static_cast<const complex128*>(roots_.raw_data()), data);
+  half_->Transform(run, /*inverse=*/true, data, scratch);
+}
+void RealFourierPlan::ToReal(const RunContext& run, FourLines* data, FourLines* scratch) const {
+  PairsOfCoefficients(n_, static_cast<const complex128*>(roots_.raw_data()), data);
+  half_->Transform(run, /*inverse=*/true, data, scratch);
 }
 
 }  // namespace gradflow
