@@ -121,9 +121,14 @@ class Quantization {
   static absl::StatusOr<Quantization> Make(const QuantizeFlags& flags) {
     GRADFLOW_ASSIGN_OR_RETURN(const GraphLimits limits,
                               MakeGraphLimits(flags.graph_limits, flags.limits));
-    GRADFLOW_ASSIGN_OR_RETURN(GraphDef graph, ReadModelGraph(flags.graph, flags.tag, limits));
+    // The graph would overwrite the report.
+    if (flags.report == flags.output) {
+      return errors::InvalidArgument("--report and --output are the same file: '", flags.output,
+                                     "'");
+    }
+    GRADFLOW_ASSIGN_OR_RETURN(const GraphDef graph, ReadModelGraph(flags.graph, flags.tag, limits));
     GRADFLOW_ASSIGN_OR_RETURN(GraphQuantizer quantizer, GraphQuantizer::Make(graph));
-    return Quantization(flags, limits, std::move(graph), std::move(quantizer));
+    return Quantization(flags, limits, std::move(quantizer));
   }
 
   absl::Status Run(std::ostream& out) {
@@ -158,12 +163,8 @@ class Quantization {
   }
 
  private:
-  Quantization(const QuantizeFlags& flags, const GraphLimits& limits, GraphDef graph,
-               GraphQuantizer quantizer)
-      : flags_(flags),
-        limits_(limits),
-        graph_(std::move(graph)),
-        quantizer_(std::move(quantizer)) {}
+  Quantization(const QuantizeFlags& flags, const GraphLimits& limits, GraphQuantizer quantizer)
+      : flags_(flags), limits_(limits), quantizer_(std::move(quantizer)) {}
 
   absl::StatusOr<std::unique_ptr<Session>> MakeSession(const GraphDef& graph) const {
     SessionOptions options;
@@ -181,15 +182,13 @@ class Quantization {
     if (flags_.method == "percentile") method = RangeMethod::kPercentile;
     if (flags_.method == "least-squares") method = RangeMethod::kLeastSquares;
     ranges_.assign(quantizer_.tensors().size(), RangeCalibrator(method, flags_.percentile));
-    // The ranges of the histograms of the report.
-    bounds_.assign(ranges_.size(), RangeCalibrator());
-    GRADFLOW_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, MakeSession(graph_));
+    if (!flags_.report.empty()) bounds_.resize(ranges_.size());
+    GRADFLOW_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
+                              MakeSession(quantizer_.graph()));
     return RunAll(*session, flags_, quantizer_.tensors(),
                   [&](const Feeds&, const std::vector<Tensor>& values) {
-                    for (size_t i = 0; i < values.size(); ++i) {
-                      ranges_[i].Add(values[i]);
-                      bounds_[i].Add(values[i]);
-                    }
+                    for (size_t i = 0; i < ranges_.size(); ++i) ranges_[i].Add(values[i]);
+                    for (size_t i = 0; i < bounds_.size(); ++i) bounds_[i].Add(values[i]);
                     return absl::OkStatus();
                   });
   }
@@ -213,7 +212,7 @@ class Quantization {
     const std::vector<std::string> names = quantizer_.products();
     std::vector<ReportedProduct> products(names.size());
     std::map<std::string, std::string> ops;
-    for (const NodeDef& node : graph_.node()) ops.emplace(node.name(), node.op());
+    for (const NodeDef& node : quantizer_.graph().node()) ops.emplace(node.name(), node.op());
     for (size_t i = 0; i < names.size(); ++i) {
       products[i].name = names[i];
       products[i].op = ops[names[i]];
@@ -230,7 +229,8 @@ class Quantization {
     }
     std::vector<std::string> fetches = names;
     fetches.insert(fetches.end(), quantizer_.tensors().begin(), quantizer_.tensors().end());
-    GRADFLOW_ASSIGN_OR_RETURN(const std::unique_ptr<Session> exact, MakeSession(graph_));
+    GRADFLOW_ASSIGN_OR_RETURN(const std::unique_ptr<Session> exact,
+                              MakeSession(quantizer_.graph()));
     GRADFLOW_ASSIGN_OR_RETURN(const std::unique_ptr<Session> rounded, MakeSession(quantized));
     const auto add = [&](const Feeds& feeds, const std::vector<Tensor>& values) -> absl::Status {
       for (size_t i = 0; i < ranges.size(); ++i) {
@@ -254,9 +254,9 @@ class Quantization {
 
   const QuantizeFlags& flags_;
   GraphLimits limits_;
-  GraphDef graph_;
   GraphQuantizer quantizer_;
   std::vector<RangeCalibrator> ranges_;
+  // The bounds of the histograms of the report. Empty without a report.
   std::vector<RangeCalibrator> bounds_;
   std::vector<ErrorSums> errors_;
 };

@@ -13,7 +13,7 @@
 namespace gradflow::tools {
 namespace {
 
-// A page of more rows would be of no use.
+// Browsers become slow with longer tables.
 constexpr size_t kMaxRows = 2000;
 constexpr size_t kWorst = 10;
 
@@ -40,10 +40,13 @@ std::string Html(absl::string_view text) {
                              {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}});
 }
 
-// Returns the ratio of signal to noise in decibels. It is infinite without errors, and NaN if a sum
-// is not finite.
+// Returns the ratio of signal to noise in decibels: NaN if a sum is not finite, otherwise infinity
+// if there are no errors.
 double Decibels(double results, double errors) {
   constexpr double kPerPower = 10;
+  if (!std::isfinite(results) || !std::isfinite(errors)) {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
   return errors == 0 ? std::numeric_limits<double>::infinity()
                      : kPerPower * std::log10(results / errors);
 }

@@ -401,8 +401,8 @@ class GraphQuantizer::Finder {
     return origin >= 0 && (results_.count(origin) > 0 || tensors_.count(origin) > 0);
   }
 
-  // Quantizes the inputs of an addition of results. Returns false if the node is already known or
-  // no such addition.
+  // Quantizes the inputs of a node that adds two results. Returns false for other nodes, and for
+  // nodes that it has already found.
   bool FindAddition(int i) {
     const NodeDef& node = graph_.node(i);
     if (!IsOneOf(node.op(), {"Add", "AddV2"}) || node.input_size() < 2 ||
@@ -511,18 +511,28 @@ std::string AddReshape(const std::string& name, const std::string& input,
   return adder->Add(std::move(node));
 }
 
+// Returns the rank of the weights, the input and the result of a product.
+int RankOf(const NodeDef& product) { return product.op() == "MatMul" ? 2 : 4; }
+
+// Returns the number of output channels of a product. Returns INVALID_ARGUMENT if the weights have
+// another rank than weights of the op, or if they have no elements.
+absl::StatusOr<int64_t> OutputChannels(const NodeDef& product, const Tensor& weights) {
+  const int rank = RankOf(product);
+  if (weights.dims() != rank || weights.NumElements() == 0) {
+    return errors::InvalidArgument("node '", product.name(), "' (", product.op(),
+                                   "): the weights have shape ", weights.shape().DebugString());
+  }
+  if (product.op() == "DepthwiseConv2dNative") return weights.dim_size(2) * weights.dim_size(3);
+  return weights.dim_size(AttrOr(product, "transpose_b", false) ? 0 : rank - 1);
+}
+
 // Rounds the weights of a product and returns the name of the rounded weights.
 absl::StatusOr<std::string> AddRoundedWeights(const NodeDef& product, const Tensor& weights,
                                               NodeAdder* adder) {
   const std::string name = absl::StrCat(product.name(), "/weights_quantized");
   const bool depthwise = product.op() == "DepthwiseConv2dNative";
-  const int rank = product.op() == "MatMul" ? 2 : 4;
-  if (weights.dims() != rank || weights.NumElements() == 0) {
-    return errors::InvalidArgument("node '", product.name(), "' (", product.op(),
-                                   "): the weights have shape ", weights.shape().DebugString());
-  }
-  int64_t channels = weights.dim_size(rank - 1);
-  if (depthwise) channels *= weights.dim_size(rank - 2);
+  GRADFLOW_ASSIGN_OR_RETURN(int64_t channels, OutputChannels(product, weights));
+  // Fake quantization has ranges of the last dimension only.
   if (AttrOr(product, "transpose_b", false)) channels = 1;
   std::vector<float> max(static_cast<size_t>(channels));
   const absl::Span<const float> values = weights.flat<float>();
@@ -559,7 +569,7 @@ absl::StatusOr<std::string> AddRoundedWeights(const NodeDef& product, const Tens
   const std::string rounded = AddFakeQuant(absl::StrCat(name, "/rounded"), kPerChannel, flat,
                                            Floats(min), Floats(max), true, adder);
   std::vector<int64_t> shape;
-  for (int d = 0; d < rank; ++d) shape.push_back(weights.dim_size(d));
+  for (int d = 0; d < weights.dims(); ++d) shape.push_back(weights.dim_size(d));
   return AddReshape(name, rounded, shape, adder);
 }
 
@@ -662,9 +672,12 @@ absl::StatusOr<GraphDef> GraphQuantizer::Quantize(const std::vector<RangeCalibra
   for (size_t i = 0; i < corrections.size(); ++i) {
     const Tensor& correction = corrections[i];
     const std::string& name = graph_.node(products_[i]).name();
-    if (correction.dtype() != DT_FLOAT || correction.dims() != 1) {
+    GRADFLOW_ASSIGN_OR_RETURN(const Tensor weights, WeightsOf(nodes, graph_.node(products_[i])));
+    GRADFLOW_ASSIGN_OR_RETURN(const int64_t channels,
+                              OutputChannels(graph_.node(products_[i]), weights));
+    if (correction.dtype() != DT_FLOAT || correction.shape() != TensorShape({channels})) {
       return errors::InvalidArgument(
-          "the correction of node '", name, "' must be a vector of floats, but is ",
+          "the correction of node '", name, "' must be a vector of ", channels, " floats, but is ",
           DataTypeString(correction.dtype()), " ", correction.shape().DebugString());
     }
     NodeDef product = *result.mutable_node(products_[i]);
@@ -710,7 +723,7 @@ absl::StatusOr<GraphQuantizer::ErrorGraph> GraphQuantizer::MeasureErrors(
         AddFloatNode(absl::StrCat(name, "/error/squared"), "Square", {error}, &adder);
     const std::string squared_result =
         AddFloatNode(absl::StrCat(name, "/result/squared"), "Square", {name}, &adder);
-    const int rank = product.op() == "MatMul" ? 2 : 4;
+    const int rank = RankOf(product);
     ErrorTensors tensors;
     tensors.mean = AddMean(absl::StrCat(name, "/error/mean"), error, rank - 1, &adder);
     tensors.squared_error =

@@ -104,6 +104,8 @@ class GraphQuantizer {
   // product, or if it is already quantized.
   static absl::StatusOr<GraphQuantizer> Make(const GraphDef& graph);
 
+  // Returns the float graph.
+  const GraphDef& graph() const { return graph_; }
   // The tensors whose ranges Quantize() needs, as names of nodes.
   const std::vector<std::string>& tensors() const { return tensors_; }
   // Returns the number of products.

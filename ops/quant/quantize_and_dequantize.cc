@@ -13,6 +13,7 @@
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/clones.h"
@@ -159,33 +160,27 @@ template <typename T, typename C>
 GRADFLOW_CLONES void ExtendRange(const T* from, int64_t n, C* min, C* max) {
   // Several ranges, because each comparison waits for the previous comparison of its range.
   constexpr int kRanges = 32;
-  if (n < kRanges) {
-    for (int64_t i = 0; i < n; ++i) {
-      const C x = static_cast<C>(from[i]);
-      *min = x < *min ? x : *min;
-      *max = x > *max ? x : *max;
-    }
-    return;
-  }
-  C low[kRanges];
-  C high[kRanges];
-  std::fill_n(low, kRanges, *min);
-  std::fill_n(high, kRanges, *max);
   int64_t i = 0;
-  for (; i + kRanges <= n; i += kRanges) {
-    for (int k = 0; k < kRanges; ++k) {
-      const C x = static_cast<C>(from[i + k]);
-      low[k] = x < low[k] ? x : low[k];
-      high[k] = x > high[k] ? x : high[k];
+  if (n >= kRanges) {
+    C low[kRanges];
+    C high[kRanges];
+    std::fill_n(low, kRanges, *min);
+    std::fill_n(high, kRanges, *max);
+    for (; i + kRanges <= n; i += kRanges) {
+      for (int k = 0; k < kRanges; ++k) {
+        const C x = static_cast<C>(from[i + k]);
+        low[k] = x < low[k] ? x : low[k];
+        high[k] = x > high[k] ? x : high[k];
+      }
     }
+    *min = *std::min_element(low, low + kRanges);
+    *max = *std::max_element(high, high + kRanges);
   }
   for (; i < n; ++i) {
     const C x = static_cast<C>(from[i]);
-    low[0] = x < low[0] ? x : low[0];
-    high[0] = x > high[0] ? x : high[0];
+    *min = x < *min ? x : *min;
+    *max = x > *max ? x : *max;
   }
-  *min = *std::min_element(low, low + kRanges);
-  *max = *std::max_element(high, high + kRanges);
 }
 
 // Rounds like QuantizeAndDequantizeKernel and keeps the integers, as bytes.
@@ -381,8 +376,7 @@ class QuantizeAndDequantizeKernel final : public OpKernel, public QuantizingKern
 absl::Status GradShape(ShapeContext& c) {
   Options options;
   GRADFLOW_RETURN_IF_ERROR(c.GetAttr("axis", &options.axis));
-  GRADFLOW_RETURN_IF_ERROR(c.CheckSameShape(0, 1));
-  GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape input, c.input(0).MergeWith(c.input(1)));
+  GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape input, MergeInputs(c, 0, 1));
   GRADFLOW_RETURN_IF_ERROR(CheckRanges(options, input, c.input(2), c.input(3)));
   PartialTensorShape range = PartialTensorShape(TensorShape());
   if (options.axis >= 0) {

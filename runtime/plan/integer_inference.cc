@@ -221,7 +221,7 @@ class IntegerPlanner {
         continue;
       }
       PlanGraph::NewNode added;
-      if (MakeProduct(&pending, nullptr, &added)) rewriter_.Replace(last, std::move(added));
+      if (MakeProduct(pending, nullptr, &added)) rewriter_.Replace(last, std::move(added));
     }
     for (const auto& [node, integers] : quantizers_) {
       const IntegerValue& value = integer_values_[static_cast<size_t>(integers)];
@@ -387,10 +387,12 @@ class IntegerPlanner {
   // `quantizer`. Returns the integers, or kNone if there is no such kernel.
   int Quantize(PendingValue* pending, int32_t quantizer, const OpKernel& kernel,
                const std::vector<Tensor>& ranges, const IntegerFormat& format) {
+    // A value that has no kernel in integers stays in float, and the reason is reported once.
+    pending->is_done = true;
     PlanGraph::NewNode added;
     switch (pending->kind) {
       case PendingValue::kProduct:
-        if (!MakeProduct(pending, &format, &added)) return kNone;
+        if (!MakeProduct(*pending, &format, &added)) return kNone;
         break;
       case PendingValue::kPair:
         if (!MakePair(*pending, format, &added)) return kNone;
@@ -399,13 +401,12 @@ class IntegerPlanner {
         if (!MakeTable(*pending, quantizer, kernel, ranges, format, &added)) return kNone;
         break;
       case PendingValue::kForm:
-        if (!MakeForm(pending, format, &added)) return kNone;
+        if (!MakeForm(*pending, format, &added)) return kNone;
         break;
       case PendingValue::kConcat:
         if (!MakeConcat(*pending, quantizer, kernel, ranges, format, &added)) return kNone;
         break;
     }
-    pending->is_done = true;
     // The reader of the integers does not read the quantizer's result.
     if (pending->kind != PendingValue::kTable || !pending->nodes.empty()) {
       const PlanGraph::NewNode controls = rewriter_.NewNodeFor({quantizer}, "");
@@ -586,34 +587,34 @@ class IntegerPlanner {
   }
 
   // Sets *added to the kernel of a product that computes integers, or floats if `format` is null.
-  bool MakeProduct(PendingValue* pending, const IntegerFormat* format, PlanGraph::NewNode* added) {
-    const IntegerValue& input = integers(pending->inputs[0]);
+  bool MakeProduct(const PendingValue& pending, const IntegerFormat* format,
+                   PlanGraph::NewNode* added) {
+    const IntegerValue& input = integers(pending.inputs[0]);
     IntegerProductArgs args;
-    args.weights = pending->weights;
+    args.weights = pending.weights;
     args.zero_point = input.format.zero_point;
     const double step = format == nullptr ? 1 : format->scale;
-    args.result.multiplier = ToFloats(pending->multiplier, step);
-    args.result.offset = ToFloats(pending->offset, step);
+    args.result.multiplier = ToFloats(pending.multiplier, step);
+    args.result.offset = ToFloats(pending.offset, step);
     args.result.is_float = format == nullptr;
-    SetClamp(*pending, format, &args.result.lowest, &args.result.highest);
+    SetClamp(pending, format, &args.result.lowest, &args.result.highest);
     if (format != nullptr) args.result.zero_point = format->zero_point;
-    bool finite = AreFinite(pending->multiplier, step) && AreFinite(pending->offset, step);
+    bool finite = AreFinite(pending.multiplier, step) && AreFinite(pending.offset, step);
     if (tflite_ && format != nullptr) {
-      finite = finite && SetFixedPoint(*pending, step, &args.result);
+      finite = finite && SetFixedPoint(pending, step, &args.result);
       // TensorFlow Lite rounds fully connected layers once.
-      args.result.rounds_once = pending->rank == 2;
+      args.result.rounds_once = pending.rank == 2;
     }
     auto kernel =
-        finite ? pending->product->MakeIntegerProduct(args) : errors::Unimplemented(kTooLarge);
-    pending->is_done = true;
+        finite ? pending.product->MakeIntegerProduct(args) : errors::Unimplemented(kTooLarge);
     if (!kernel.ok()) {
-      Report(pending->nodes[0], kernel.status().message());
+      Report(pending.nodes[0], kernel.status().message());
       return false;
     }
-    *added = NewIntegerNode(pending->nodes);
+    *added = NewIntegerNode(pending.nodes);
     added->kernel = *std::move(kernel);
     added->inputs = {input.value};
-    MarkRead(pending->inputs);
+    MarkRead(pending.inputs);
     return true;
   }
 
@@ -623,7 +624,7 @@ class IntegerPlanner {
     constexpr double kMax = std::numeric_limits<int32_t>::max();
     for (size_t c = 0; c < pending.multiplier.size(); ++c) {
       const double factor = pending.multiplier[c] / step;
-      if (std::abs(factor) >= FixedPoint::kMaxFactor) return false;
+      if (!CanScale(pending.multiplier[c], step)) return false;
       // The factor multiplies the offset, so a factor of 0 would lose the offset.
       if (factor == 0 && pending.offset[c] != 0) return false;
       const double offset = std::round(pending.offset[c] / pending.offset_scale[c]);
@@ -815,8 +816,11 @@ class IntegerPlanner {
 
   // Returns true if steps of size `scale` can be converted to steps of the format.
   static bool CanScale(double scale, const IntegerFormat& format) {
+    return CanScale(scale, static_cast<double>(format.scale));
+  }
+  static bool CanScale(double scale, double step) {
     // The comparison is false for NaN.
-    return std::abs(scale) / format.scale < FixedPoint::kMaxFactor;
+    return std::abs(scale) / step < FixedPoint::kMaxFactor;
   }
 
   // Returns a node of the plan that computes in integers.
@@ -845,33 +849,33 @@ class IntegerPlanner {
     return true;
   }
 
-  bool MakeForm(PendingValue* pending, const IntegerFormat& format, PlanGraph::NewNode* added) {
+  bool MakeForm(const PendingValue& pending, const IntegerFormat& format,
+                PlanGraph::NewNode* added) {
     IntegerFormKernel::Args args;
-    const int32_t node = pending->nodes[0];
-    *added = NewIntegerNode(pending->nodes);
+    const int32_t node = pending.nodes[0];
+    *added = NewIntegerNode(pending.nodes);
     for (int i = 0; i < graph_.num_inputs(node); ++i) {
       added->inputs.push_back(graph_.edge(node, i));
     }
     double scale = 1;
-    for (size_t i = 0; i < pending->inputs.size(); ++i) {
-      args.inputs.push_back(integers(pending->inputs[i]).format);
-      added->inputs[i] = integers(pending->inputs[i]).value;
+    for (size_t i = 0; i < pending.inputs.size(); ++i) {
+      args.inputs.push_back(integers(pending.inputs[i]).format);
+      added->inputs[i] = integers(pending.inputs[i]).value;
       scale *= args.inputs.back().scale;
     }
-    pending->is_done = true;
     // A softmax multiplies its results by the factor only, so both products are checked.
-    const double factor = pending->multiplier[0];
+    const double factor = pending.multiplier[0];
     if (!CanScale(factor * scale, format) || !CanScale(factor, format)) {
       Report(node, kTooLarge);
       return false;
     }
     const bool is_fixed =
-        tflite_ && pending->nodes.size() == 1 && pending->form->HasTfLiteSigmoidFormat();
+        tflite_ && pending.nodes.size() == 1 && pending.form->HasTfLiteSigmoidFormat();
     args.format = is_fixed ? TfLiteSigmoidFormat() : format;
     args.factor = factor;
-    SetClamp(*pending, &args.format, &args.lowest, &args.highest);
+    SetClamp(pending, &args.format, &args.lowest, &args.highest);
     args.tflite_rounding = tflite_;
-    absl::StatusOr<std::shared_ptr<const OpKernel>> kernel = pending->form->MakeIntegerForm(args);
+    absl::StatusOr<std::shared_ptr<const OpKernel>> kernel = pending.form->MakeIntegerForm(args);
     if (!kernel.ok()) {
       Report(node, kernel.status().message());
       return false;
@@ -880,7 +884,7 @@ class IntegerPlanner {
     if (is_fixed && !(args.format == format)) {
       added->output_types = {DT_UINT8};
       const PlanGraph::Value fixed = {graph_.AddNode(std::move(*added)), 0};
-      *added = rewriter_.NewNodeFor(pending->nodes, "IntegerLookUp");
+      *added = rewriter_.NewNodeFor(pending.nodes, "IntegerLookUp");
       added->kernel = MakeLookUp(TfLiteRequantize(args.format, format));
       added->inputs = {fixed};
     }
@@ -904,7 +908,10 @@ class IntegerPlanner {
       values.back() = {graph_.AddNode(std::move(table)), 0};
     }
     absl::StatusOr<PlanGraph::NewNode> moved = MoveIntegers(pending.nodes[0], values, format);
-    if (!moved.ok()) return false;
+    if (!moved.ok()) {
+      Report(pending.nodes[0], moved.status().message());
+      return false;
+    }
     *added = *std::move(moved);
     return true;
   }
@@ -920,6 +927,8 @@ class IntegerPlanner {
     PendingValue pending;
     pending.kind = PendingValue::kTable;
     bool can_be_step = false;
+    // The tables that this table continues.
+    std::vector<int32_t> used;
     for (int i = 0; i < graph_.num_inputs(node); ++i) {
       const PlanGraph::Value value = graph_.edge(node, i);
       const PendingValue* const table = TableOf(value);
@@ -933,7 +942,7 @@ class IntegerPlanner {
         return false;
       }
       if (table == nullptr) continue;
-      used_tables_.insert(value.node);
+      used.push_back(value.node);
       for (const int32_t other : table->nodes) {
         if (std::find(pending.nodes.begin(), pending.nodes.end(), other) == pending.nodes.end()) {
           pending.nodes.push_back(other);
@@ -941,6 +950,7 @@ class IntegerPlanner {
       }
     }
     if (!can_be_step || pending.nodes.size() >= kMaxNodes) return false;
+    used_tables_.insert(used.begin(), used.end());
     pending.nodes.push_back(node);
     AddPending(node, std::move(pending));
     return true;
@@ -951,17 +961,19 @@ class IntegerPlanner {
                  const std::vector<Tensor>& ranges, const IntegerFormat& format,
                  PlanGraph::NewNode* added) {
     const IntegerValue& input = integers(pending.inputs[0]);
+    std::vector<int32_t> nodes = pending.nodes;
+    if (nodes.empty()) nodes = {quantizer};
     IntegerTable table;
     if (!tflite_ || !RequantizesLikeTfLite(pending, format, &table)) {
       const absl::StatusOr<Tensor> values = ComputeTable(pending);
-      if (!values.ok()) return false;
+      if (!values.ok()) return CannotMakeTable(nodes, values.status());
       if (tflite_) {
         table = TfLiteTableOf(pending, values->flat<float>(), format);
       } else {
         std::vector<Tensor> inputs = ranges;
         inputs[0] = *values;
         const absl::StatusOr<Tensor> rounded = Compute(quantizer, kernel, std::move(inputs));
-        if (!rounded.ok()) return false;
+        if (!rounded.ok()) return CannotMakeTable(nodes, rounded.status());
         for (size_t q = 0; q < table.size(); ++q) {
           const float steps = rounded->flat<float>()(static_cast<int64_t>(q)) / format.scale;
           table[q] = static_cast<uint8_t>(
@@ -970,12 +982,16 @@ class IntegerPlanner {
         }
       }
     }
-    std::vector<int32_t> nodes = pending.nodes;
-    if (nodes.empty()) nodes = {quantizer};
     *added = rewriter_.NewNodeFor(nodes, "IntegerLookUp");
     added->kernel = MakeLookUp(table);
     added->inputs = {input.value};
     return true;
+  }
+
+  // Reports the last node of a table that cannot be computed. Returns false.
+  bool CannotMakeTable(const std::vector<int32_t>& nodes, const absl::Status& status) {
+    Report(nodes.back(), status.message());
+    return false;
   }
 
   // Returns the integers of the values of a table. TensorFlow Lite rounds the results of some ops
@@ -1009,7 +1025,7 @@ class IntegerPlanner {
     float lowest = 0;
     float highest = 0;
     SetClamp(clamped, &format, &lowest, &highest);
-    if (!(factor < FixedPoint::kMaxFactor)) return false;
+    if (!CanScale(factor, 1)) return false;
     *table = TfLiteRequantize(integers(pending.inputs[0]).format, format, factor, lowest, highest);
     return true;
   }

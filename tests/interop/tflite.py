@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Compares integer inference with TensorFlow Lite: random single ops, and random networks.
 
-usage: tflite.py GRADFLOW [--ops N] [--networks N] [--seed N] [--kind NAME]... [--record FILE]
+usage: tflite.py GRADFLOW [--ops N] [--networks N] [--seed N] [--kind NAME]... [--verbose] [--record FILE]
 
 Needs Python's tensorflow-cpu and numpy. GRADFLOW is the command line, such as build/release/tools/gradflow. Each graph has
 fake-quantization nodes. TensorFlow's converter makes an int8 model of the graph, and the interpreter runs the model with
 its reference kernels and with its optimized kernels. `gradflow run --int8=tflite` must agree with the reference kernels in
 every bit of the results, which are integers times a scale. `gradflow run --int8` must agree within one step for single
 ops; for networks, the script prints how often the largest output has the same index, and the mean difference in steps.
+The exit code is 1 if a byte differs, if a single op differs more by default, if gradflow computes an op in floats, or if
+nothing was compared.
 
 --record writes a graph of small single ops with their inputs and TensorFlow Lite's results, packed for
 tests/runtime/plan/tflite_rounding_test.cc. For each op, the graph has the constants NAME_x0_value, … and NAME_expected.
@@ -75,6 +77,17 @@ def zero_points_differ(low, high):
     return np.floor(in_float + np.float32(0.5)) != np.floor(in_double + 0.5)
 
 
+def steps_differ(x, low, high):
+    """Returns whether an input is at the border between two steps, so that rounding in float and in double differ."""
+    low, high = np.float32(low), np.float32(high)
+    scale, inverse = (high - low) / np.float32(255), np.float32(255) / (high - low)
+    zero = np.floor(-low / scale + np.float32(0.5))
+    first = -zero * scale
+    in_float = np.floor((np.clip(x, first, (255 - zero) * scale) - first) * inverse + np.float32(0.5)) - zero
+    in_double = np.floor(x / ((float(high) - float(low)) / 255) + 0.5)
+    return bool((in_float != np.clip(in_double, -zero, 255 - zero)).any())
+
+
 def quantize_weights(random, weights, channels_axis_is_last=True):
     """Rounds weights to a symmetric range, or to a range for each index of the last dimension."""
     weights = tf.constant(weights)
@@ -109,7 +122,7 @@ class Case:
         self.name = name
         self.feeds = {}
         self.step = 1.0
-        # The greatest difference of the default rounding, and whether zero points differ.
+        # The greatest difference of the default rounding, and whether a zero point or the rounding of an input differs.
         self.tolerance = 1.01
         self.tied = False
 
@@ -127,6 +140,7 @@ class Case:
         name = f"{self.name}_x{len(self.feeds)}"
         x = v1.placeholder(tf.float32, shape, name=name)
         self.feeds[name] = values(self.random, shape, low, high)
+        self.tied = self.tied or steps_differ(self.feeds[name], low, high)
         return quantize(x, low, high)
 
     def output(self, y, limits=None):
@@ -476,11 +490,11 @@ class Graph:
         for case in self.cases:
             command += ["--fetch", f"{case.name}_integers={self.folder}/{case.name}.npy"]
         subprocess.run(command, check=True, capture_output=True, text=True)
-        inspect = [gradflow, "inspect", str(path), "--plan", "--int8"]
+        inspect = [gradflow, "inspect", str(path), "--plan", flag]
         plan = subprocess.run(inspect, check=True, capture_output=True, text=True).stdout
         in_float = plan.split("in float: ")[1]
         if not in_float.startswith("0\n"):
-            print("gradflow computes in floats:", in_float)
+            raise RuntimeError(f"gradflow {flag} computes in floats: {in_float}")
         return [np.load(self.folder / f"{case.name}.npy")[:, :case.channels] for case in self.cases]
 
 
@@ -546,13 +560,14 @@ def compare_ops(args, report, folder, jobs):
             report.add(kind, "optimized kernels equal")
         distance = steps_between(expected[i], nearest[i], case.step)
         if case.tied:
-            report.add(kind, "with a tie of zero points")
+            report.add(kind, "with a tie of a zero point or input")
             continue
         report.counts["largest difference of the default rounding"] = max(
             report.counts["largest difference of the default rounding"], round(distance, 3))
         if distance <= case.tolerance:
             report.add(kind, "within a step by default")
         else:
+            report.add(kind, "beyond the tolerance")
             print(f"{kind} {seed}: the default rounding differs by {distance:.3g} steps")
 
 
@@ -622,6 +637,7 @@ def record(args, folder):
     exact = graph.run_gradflow(args.gradflow, "--int8=tflite")
     equal = sum(np.array_equal(a.reshape(-1), b.reshape(-1)) for a, b in zip(results, exact))
     print(f"{len(results)} ops recorded, {equal} with equal bytes")
+    return 0 if equal == len(results) else 1
 
 
 def main():
@@ -647,7 +663,9 @@ def main():
     for kind, counts in report.kinds.items():
         print(f"{kind}: " + ", ".join(f"{count} {what}" for what, count in counts.items()))
     print(", ".join(f"{what}: {count}" for what, count in report.counts.items()))
-    return 0 if report.counts["equal bytes"] == report.counts["compared"] else 1
+    compared = report.counts["compared"]
+    passed = compared > 0 and report.counts["equal bytes"] == compared and report.counts["beyond the tolerance"] == 0
+    return 0 if passed else 1
 
 
 if __name__ == "__main__":

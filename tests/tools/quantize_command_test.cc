@@ -2,8 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -17,6 +15,7 @@
 #include "gradflow/ops/standard_ops.h"
 #include "gradflow/proto/graph.pb.h"
 #include "gradflow/testing/status_matchers.h"
+#include "gradflow/testing/tensor_matchers.h"
 #include "gradflow/testing/tensors.h"
 #include "tests/tools/command_line_fixture.h"
 
@@ -27,6 +26,7 @@ using ::gradflow::testing::FileExists;
 using ::gradflow::testing::ProcessResult;
 using ::gradflow::testing::RandomTensor;
 using ::gradflow::testing::ReadFile;
+using ::gradflow::testing::TensorNear;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -99,14 +99,6 @@ class QuantizeCommandTest : public testing::CommandLineFixture {
   }
 };
 
-double LargestDifference(const Tensor& a, const Tensor& b) {
-  double largest = 0;
-  for (int64_t i = 0; i < a.NumElements(); ++i) {
-    largest = std::max<double>(largest, std::abs(a.flat<float>()(i) - b.flat<float>()(i)));
-  }
-  return largest;
-}
-
 TEST_F(QuantizeCommandTest, TheQuantizedGraphRunsInIntegers) {
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor expected, LogitsOf("graph.pb"));
   for (const char* const method : {"min-max", "moving-average", "percentile", "least-squares"}) {
@@ -117,7 +109,7 @@ TEST_F(QuantizeCommandTest, TheQuantizedGraphRunsInIntegers) {
               "quantized 3 convolutions and matrix products, and 5 tensors between them\n");
     for (const char* const int8 : {"--int8", "--int8=tflite"}) {
       GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor found, LogitsOf("out.pb", {int8}));
-      EXPECT_LT(LargestDifference(found, expected), 0.1) << int8;
+      EXPECT_THAT(found, TensorNear(expected, 0.1, 0)) << int8;
       const ProcessResult plan = Gradflow({"inspect", File("out.pb"), "--plan", int8});
       EXPECT_THAT(plan.out,
                   AllOf(HasSubstr("in float: 0\n"), HasSubstr("(IntegerDepthwiseConv2dNative)"),
@@ -165,9 +157,9 @@ TEST_F(QuantizeCommandTest, BiasCorrectionKeepsMeans) {
   ASSERT_EQ(Gradflow(arguments).exit_code, 0);
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor corrected, LogitsOf("out.pb"));
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor in_integers, LogitsOf("out.pb", {"--int8"}));
-  EXPECT_GT(LargestDifference(plain, expected), 1e-3);
-  EXPECT_LT(LargestDifference(corrected, expected), 2e-5);
-  EXPECT_LT(LargestDifference(in_integers, expected), 2e-5);
+  EXPECT_THAT(plain, Not(TensorNear(expected, 1e-3, 0)));
+  EXPECT_THAT(corrected, TensorNear(expected, 2e-5, 0));
+  EXPECT_THAT(in_integers, TensorNear(expected, 2e-5, 0));
 }
 
 TEST_F(QuantizeCommandTest, WritesAReport) {
@@ -219,6 +211,9 @@ TEST_F(QuantizeCommandTest, ReportsErrors) {
   // A report that cannot be written leaves no graph.
   ExpectFailure(Quantize({"--report", File("none/report.html")}), "NOT_FOUND",
                 HasSubstr("none/report.html"));
+  EXPECT_FALSE(FileExists(File("out.pb")));
+  ExpectFailure(Quantize({"--report", File("out.pb")}), "INVALID_ARGUMENT",
+                HasSubstr("--report and --output are the same file"));
   EXPECT_FALSE(FileExists(File("out.pb")));
   EXPECT_EQ(Quantize({"--method", "guess"}).exit_code, 2);
   EXPECT_EQ(Quantize({"--percentile", "101"}).exit_code, 2);

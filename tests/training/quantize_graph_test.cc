@@ -17,6 +17,7 @@
 #include "gradflow/runtime/session/options.h"
 #include "gradflow/runtime/session/session.h"
 #include "gradflow/testing/status_matchers.h"
+#include "gradflow/testing/tensor_matchers.h"
 #include "gradflow/testing/tensors.h"
 
 namespace gradflow::training {
@@ -26,6 +27,7 @@ namespace {
 using ::gradflow::testing::AsTensor;
 using ::gradflow::testing::RandomTensor;
 using ::gradflow::testing::StatusIs;
+using ::gradflow::testing::TensorNear;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
@@ -278,9 +280,7 @@ TEST(GraphQuantizer, QuantizesAroundMeans) {
   EXPECT_THAT(report.in_float, ::testing::IsEmpty());
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor expected, LogitsOf(graph, x, false));
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor found, LogitsOf(quantized, x, true));
-  for (int64_t i = 0; i < found.NumElements(); ++i) {
-    EXPECT_NEAR(found.flat<float>()(i), expected.flat<float>()(i), 0.1);
-  }
+  EXPECT_THAT(found, TensorNear(expected, 0.1, 0));
 }
 
 TEST(GraphQuantizer, ErrorsHaveTheMeansAndSquaresOfRounding) {
@@ -333,8 +333,12 @@ TEST(GraphQuantizer, ErrorsHaveTheMeansAndSquaresOfRounding) {
               StatusIs(absl::StatusCode::kInvalidArgument, "expected 1 corrections, found 2"));
   EXPECT_THAT(quantizer.Quantize(ranges, {values[1]}).status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       "the correction of node 'logits' must be a vector of floats, but is float "
+                       "the correction of node 'logits' must be a vector of 2 floats, but is float "
                        "[]"));
+  EXPECT_THAT(quantizer.Quantize(ranges, {AsTensor<float>({1, 2, 3})}).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "the correction of node 'logits' must be a vector of 2 floats, but is float "
+                       "[3]"));
 }
 
 // TensorFlow Lite stores biases in steps of the product: a tiny step of a channel without weights

@@ -414,6 +414,66 @@ TEST(QuantizeV2, SaturatesAndTreatsNanAsZero) {
   }
 }
 
+// More elements than a vector has, so that vectors and the elements after them are quantized.
+TEST(QuantizeV2, NarrowTypesSaturateAndTreatNanAsZero) {
+  constexpr int64_t kElements = 67;
+  const float largest = std::numeric_limits<float>::max();
+  const std::vector<float> numbers = {kNan, kInf, -kInf, largest, -largest, 0};
+  const struct {
+    const char* mode;
+    int64_t zero;
+  } cases[] = {{"MIN_COMBINED", 0}, {"MIN_FIRST", 0}, {"SCALED", 0}};
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.mode);
+    Tensor input(DT_FLOAT, {kElements});
+    std::vector<int64_t> expected;
+    const std::vector<int64_t> integers = {c.zero, 127, -128, 127, -128, c.zero};
+    for (int64_t i = 0; i < kElements; ++i) {
+      const auto k = static_cast<size_t>(i) % numbers.size();
+      input.flat<float>()(i) = numbers[k];
+      expected.push_back(integers[k]);
+    }
+    // The lowest integer stands for the lowest number.
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(
+        const std::vector<Tensor> found,
+        Quantize(input, AsScalar<float>(-128), AsScalar<float>(127), DT_QINT8, c.mode).Run());
+    EXPECT_THAT(found[0], TensorEq(Integers(DT_QINT8, expected, {kElements})));
+  }
+}
+
+// A step is 1, so that numbers are their own integers before rounding.
+TEST(QuantizeV2, RoundsHalvesOfNarrowTypes) {
+  constexpr int64_t kElements = 67;
+  const std::vector<float> numbers = {0.5f, 1.5f, -0.5f, -1.5f, 2.5f, -2.5f, 0.49999997f, 126.5f};
+  const struct {
+    const char* mode;
+    const char* round_mode;
+    std::vector<int64_t> integers;
+  } cases[] = {
+      // The distance of 0.49999997 from the lowest number is rounded to the float 128.5.
+      {"MIN_COMBINED", "HALF_AWAY_FROM_ZERO", {1, 2, -1, -2, 3, -3, 1, 127}},
+      {"MIN_FIRST", "HALF_AWAY_FROM_ZERO", {1, 2, -1, -2, 3, -3, 0, 127}},
+      {"SCALED", "HALF_AWAY_FROM_ZERO", {1, 2, -1, -2, 3, -3, 0, 127}},
+      {"SCALED", "HALF_TO_EVEN", {0, 2, 0, -2, 2, -2, 0, 126}},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(absl::StrCat(c.mode, " ", c.round_mode));
+    Tensor input(DT_FLOAT, {kElements});
+    std::vector<int64_t> expected;
+    for (int64_t i = 0; i < kElements; ++i) {
+      const auto k = static_cast<size_t>(i) % numbers.size();
+      input.flat<float>()(i) = numbers[k];
+      expected.push_back(c.integers[k]);
+    }
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(
+        const std::vector<Tensor> found,
+        Quantize(input, AsScalar<float>(-128), AsScalar<float>(127), DT_QINT8, c.mode)
+            .Attr("round_mode", c.round_mode)
+            .Run());
+    EXPECT_THAT(found[0], TensorEq(Integers(DT_QINT8, expected, {kElements})));
+  }
+}
+
 TEST(Dequantize, ReturnsBfloat16) {
   const Tensor input = Integers(DT_QINT8, {-128, -127, -3, 0, 5, 127}, {6});
   EXPECT_THAT(Dequantize(input, AsScalar<float>(-2), AsScalar<float>(6), "SCALED")

@@ -508,7 +508,7 @@ TEST(QuantizedOps, RejectBadRanges) {
   expect_error(UnaryOp("RequantizationRange", wide(0, -kInf)), "input_max must be finite");
 }
 
-TEST(QuantizedOps, RejectRangesThatAreNoScalars) {
+TEST(QuantizedOps, RejectRangesThatAreNotScalars) {
   std::mt19937 random(14);
   const Quantized x = RandomQuantized(DT_QUINT8, {1, 1, 1, 1}, -1, 1, &random);
   const Tensor bound = AsTensor<float>({1});

@@ -31,6 +31,7 @@ namespace {
 using ::gradflow::testing::AsTensor;
 using ::gradflow::testing::RandomTensor;
 using ::gradflow::testing::TensorEq;
+using ::gradflow::testing::TensorNear;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -524,12 +525,8 @@ TEST_F(IntegerInferenceTest, ReportsWhyNodesComputeInFloats) {
       const PlanReport report,
       ReportPlan(*s.graph(), {"x"}, {a.name(), b.name(), c.name(), d.name(), e.name(), f.name()},
                  false, true));
-  std::vector<std::string> texts;
-  for (const PlanReport::Change& change : report.in_float) {
-    texts.push_back(absl::StrCat(change.name, ": ", change.origins[0]));
-  }
   EXPECT_THAT(
-      texts,
+      InFloat(report),
       ::testing::UnorderedElementsAre(
           "a/Conv2D: its input is not quantized", "b: its weights are not quantized to 8 bits",
           "c: its range is not constant", "d: it rounds to more than 256 levels",
@@ -548,45 +545,74 @@ TEST_F(IntegerInferenceTest, ReportsFunctionsAndConcatenationsThatNoQuantizerRea
   GRADFLOW_ASSERT_OK_AND_ASSIGN(
       const PlanReport report,
       ReportPlan(*s.graph(), {"x"}, {b.name(), c.name(), d.name()}, false, true));
-  std::vector<std::string> texts;
-  for (const PlanReport::Change& change : report.in_float) {
-    texts.push_back(absl::StrCat(change.name, ": ", change.origins[0]));
-  }
-  EXPECT_THAT(texts,
+  EXPECT_THAT(InFloat(report),
               ::testing::UnorderedElementsAre("b: no fake-quantization node reads its result",
                                               "c: no fake-quantization node reads its result"));
+}
+
+// An op that fits no table, because its other input is not constant, leaves the table as it is.
+TEST_F(IntegerInferenceTest, ReportsATableWhoseReaderCannotContinueIt) {
+  const Scope& s = scope_;
+  const Output a = ops::Sigmoid(s.WithOpName("a"), Quantized(s, x_));
+  const Output b = ops::Add(s.WithOpName("b"), a, x_);
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const PlanReport report,
+                                ReportPlan(*s.graph(), {"x"}, {b.name()}, false, true));
+  EXPECT_THAT(InFloat(report), ElementsAre("a: no fake-quantization node reads its result"));
 }
 
 // Results whose steps are far smaller than the steps of the inputs compute in floats.
 TEST_F(IntegerInferenceTest, HugeRatiosOfScalesStayInFloat) {
   const TensorShape shape = {2, 4, 4, 3};
-  const Build builds[] = {
-      [](const Scope& s, const Output& x) { return ops::AddV2(s, x, x); },
-      [](const Scope& s, const Output& x) { return ops::Mul(s, x, x); },
-      [](const Scope& s, const Output& x) {
-        return ops::AvgPool(s, x, {1, 2, 2, 1}, {1, 2, 2, 1}, "SAME");
-      },
-      [](const Scope& s, const Output& x) {
-        return ops::Mean(s, x, {1, 2}, ops::Mean::KeepDims(true));
-      },
-      [](const Scope& s, const Output& x) {
-        return ops::BatchMatMulV2(s, x, x, ops::BatchMatMulV2::AdjY(true));
-      },
-      [](const Scope& s, const Output& x) { return ops::Mul(s, ops::Softmax(s, x), 1e20f); },
-      [](const Scope& s, const Output& x) { return ops::Mul(s, ops::Softmax(s, x), -0.0f); },
-      [](const Scope&, const Output& x) { return x; },
-      [](const Scope& s, const Output& x) { return ops::Relu(s, x); },
-      [](const Scope& s, const Output& x) { return Conv(s, x, 3, 3); },
+  constexpr char kTooLarge[] = "its results exceed the range of its format";
+  struct Case {
+    Build build;
+    // The op that stays in float with the rounding of TensorFlow Lite; empty if all ops compute in
+    // integers.
+    std::string op;
+    // The float factor of a product may be larger.
+    bool in_integers_by_default = false;
   };
-  for (size_t i = 0; i < std::size(builds); ++i) {
+  const Case cases[] = {
+      {[](const Scope& s, const Output& x) { return ops::AddV2(s, x, x); }, "AddV2"},
+      {[](const Scope& s, const Output& x) { return ops::Mul(s, x, x); }, "Mul"},
+      {[](const Scope& s, const Output& x) {
+         return ops::AvgPool(s, x, {1, 2, 2, 1}, {1, 2, 2, 1}, "SAME");
+       },
+       "AvgPool"},
+      {[](const Scope& s, const Output& x) {
+         return ops::Mean(s, x, {1, 2}, ops::Mean::KeepDims(true));
+       },
+       "Mean"},
+      {[](const Scope& s, const Output& x) {
+         return ops::BatchMatMulV2(s, x, x, ops::BatchMatMulV2::AdjY(true));
+       },
+       "BatchMatMulV2"},
+      {[](const Scope& s, const Output& x) { return ops::Mul(s, ops::Softmax(s, x), 1e20f); },
+       "Softmax"},
+      {[](const Scope& s, const Output& x) { return ops::Mul(s, ops::Softmax(s, x), -0.0f); }, ""},
+      {[](const Scope&, const Output& x) { return x; }, ""},
+      {[](const Scope& s, const Output& x) { return ops::Relu(s, x); }, ""},
+      {[](const Scope& s, const Output& x) { return Conv(s, x, 3, 3); }, "Conv2D", true},
+  };
+  for (size_t i = 0; i < std::size(cases); ++i) {
     SCOPED_TRACE(i);
     scope_ = Scope::NewRootScope();
     x_ = ops::Placeholder(scope_.WithOpName("x"), DT_FLOAT);
     const Output input = Quantized(scope_, x_, -1e18f, 1e18f);
-    const Output y = Quantized(scope_, builds[i](scope_, input), -1e-18f, 1e-18f);
+    const Output y = Quantized(scope_, cases[i].build(scope_, input), -1e-18f, 1e-18f);
     const Output scores = ops::BatchMatMulV2(scope_, y, y, ops::BatchMatMulV2::AdjY(true));
     const Output result = Quantized(scope_, scores, -1, 1);
     GRADFLOW_ASSERT_OK(scope_.status());
+    for (const bool tflite_rounding : {false, true}) {
+      GRADFLOW_ASSERT_OK_AND_ASSIGN(
+          const PlanReport report,
+          ReportPlan(*scope_.graph(), {"x"}, {y.name()}, false, true, tflite_rounding));
+      std::vector<std::string> expected;
+      if (!cases[i].op.empty() && (tflite_rounding || !cases[i].in_integers_by_default)) {
+        expected = {absl::StrCat(cases[i].op, ": ", kTooLarge)};
+      }
+      EXPECT_EQ(InFloat(report), expected) << tflite_rounding;
+    }
     for (const Tensor& x :
          {RandomTensor(DT_FLOAT, shape, -2e18, 2e18), RandomTensor(DT_FLOAT, shape, 0, 0)}) {
       GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor expected, Run(y, x, false));
@@ -610,9 +636,7 @@ TEST_F(IntegerInferenceTest, BiasesOfScaledIntegersHaveTheirScale) {
   const Tensor x = RandomTensor(DT_FLOAT, {6, 5}, 0, 255);
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor expected, Run(y, x, false));
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor found, Run(y, x, true, 1, true));
-  for (int64_t i = 0; i < found.NumElements(); ++i) {
-    EXPECT_NEAR(found.flat<float>()(i), expected.flat<float>()(i), 1.01 * 17 / 255);
-  }
+  EXPECT_THAT(found, TensorNear(expected, 1.01 * 17 / 255, 0));
 }
 
 // A channel that a batch normalization multiplies by 0 has the value of its offset.
@@ -625,9 +649,7 @@ TEST_F(IntegerInferenceTest, ChannelsThatAreMultipliedBy0KeepTheirOffset) {
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor expected, Run(y, x, false));
   for (const bool tflite_rounding : {false, true}) {
     GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor found, Run(y, x, true, 1, tflite_rounding));
-    for (int64_t i = 0; i < found.NumElements(); ++i) {
-      EXPECT_NEAR(found.flat<float>()(i), expected.flat<float>()(i), 1.01 * 7.7 / 255);
-    }
+    EXPECT_THAT(found, TensorNear(expected, 1.01 * 7.7 / 255, 0));
   }
 }
 

@@ -1,4 +1,4 @@
-// Lists the nodes that the passes of a plan have added.
+// Lists the nodes that the passes of a plan have added, and why nodes compute in floats.
 #ifndef GRADFLOW_TESTS_RUNTIME_PLAN_PLAN_LABELS_H_
 #define GRADFLOW_TESTS_RUNTIME_PLAN_PLAN_LABELS_H_
 
@@ -14,6 +14,7 @@
 #include "gradflow/graph/scope.h"
 #include "gradflow/runtime/plan/kernel_cache.h"
 #include "gradflow/runtime/plan/plan.h"
+#include "gradflow/runtime/plan/plan_report.h"
 
 namespace gradflow {
 
@@ -38,6 +39,15 @@ inline std::vector<std::string> PlanLabels(const Scope& scope, const Output& fee
     labels.push_back(absl::StrCat(label->op, "(", absl::StrJoin(label->origins, ", ", op), ")"));
   }
   return labels;
+}
+
+// Returns the nodes that integer inference leaves in float: "name: reason".
+inline std::vector<std::string> InFloat(const PlanReport& report) {
+  std::vector<std::string> texts;
+  for (const PlanReport::Change& change : report.in_float) {
+    texts.push_back(absl::StrCat(change.name, ": ", absl::StrJoin(change.origins, ", ")));
+  }
+  return texts;
 }
 
 }  // namespace gradflow

@@ -28,6 +28,7 @@
 #include "gradflow/runtime/session/session.h"
 #include "gradflow/testing/status_matchers.h"
 #include "gradflow/testing/tensor_matchers.h"
+#include "tests/runtime/plan/plan_labels.h"
 
 namespace gradflow {
 namespace {
@@ -123,11 +124,7 @@ TEST(TfLiteRounding, RecordedOpsComputeInIntegers) {
   for (const std::string& name : ops.names) fetches.push_back(absl::StrCat(name, "_integers"));
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const PlanReport report,
                                 ReportPlan(graph, feeds, fetches, false, true, true));
-  std::vector<std::string> in_float;
-  for (const PlanReport::Change& change : report.in_float) {
-    in_float.push_back(absl::StrCat(change.name, ": ", change.origins[0]));
-  }
-  EXPECT_THAT(in_float, IsEmpty());
+  EXPECT_THAT(InFloat(report), IsEmpty());
 }
 
 TEST(TfLiteFormat, FollowsFromTheRangeInDouble) {

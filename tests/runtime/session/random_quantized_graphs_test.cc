@@ -1,7 +1,8 @@
 // Runs random quantized graphs with integer inference: networks with random ranges, whose nodes,
 // attributes, constants and edges are mutated. A mutated graph may be invalid, but a graph that
 // runs in float must also run in integers, without errors of sanitizers.
-// GRADFLOW_QUANTIZED_GRAPHS sets the number of graphs.
+// GRADFLOW_QUANTIZED_GRAPHS sets the number of graphs, and GRADFLOW_FIRST_QUANTIZED_GRAPH the seed
+// of the first graph.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -232,8 +233,9 @@ absl::Status RunGraph(const GraphDef& graph, bool integers, bool tflite_rounding
 
 TEST(RandomQuantizedGraphs, RunInIntegersIfTheyRunInFloat) {
   const int graphs = NumPrograms("GRADFLOW_QUANTIZED_GRAPHS", 400);
+  const int first = NumPrograms("GRADFLOW_FIRST_QUANTIZED_GRAPH", 0);
   int valid = 0;
-  for (int i = 0; i < graphs; ++i) {
+  for (int i = first; i < first + graphs; ++i) {
     SCOPED_TRACE(absl::StrCat("graph ", i));
     RandomNetwork network(static_cast<uint32_t>(i));
     GraphDef graph = network.Build();
