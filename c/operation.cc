@@ -54,7 +54,7 @@ absl::Status SetAttr(TF_OperationDescription* desc, const char* attr_name, F&& m
     return absl::OkStatus();
   });
 }
-// Overload that keeps an error for TF_FinishOperation().
+// Same as SetAttr(), but keeps the error for TF_FinishOperation().
 template <typename F>
 void KeepAttr(TF_OperationDescription* desc, const char* name, F&& make) noexcept {
   desc->Update(SetAttr(desc, name, std::forward<F>(make)));
@@ -114,7 +114,8 @@ int ListLength(const TF_Operation* oper, const char* arg_name, bool is_input, TF
   return result;
 }
 
-// Stores the nodes at the other ends of the control edges, up to `max`. Returns their number.
+// Stores the nodes at the other ends of the control edges, up to `max`. Returns the number of
+// stored nodes, or of all control edges if `out` is null.
 template <typename GetNode>
 int StoreControlEdges(const EdgeSet& edges, GetNode get, TF_Operation** out, int max) {
   int count = 0;
@@ -342,7 +343,7 @@ void TF_SetAttrValueProto(TF_OperationDescription* desc, const char* attr_name, 
                           size_t proto_len, TF_Status* status) {
   SetStatus(status, SetAttr(desc, attr_name, [&](AttrValue* out) -> absl::Status {
               GRADFLOW_RETURN_IF_ERROR(gradflow::capi::ParseMessage(proto, proto_len, out));
-              // An empty list has no bytes.
+              // As in TensorFlow, an AttrValue without a value is an empty list.
               if (OrEmpty(attr_name) == absl::string_view(gradflow::internal::kColocationAttr) &&
                   out->value_case() == AttrValue::VALUE_NOT_SET) {
                 out->mutable_list();

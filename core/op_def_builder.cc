@@ -130,7 +130,8 @@ absl::Status ParseElementType(SpecReader* reader, OpDef::AttrDef* attr) {
   return absl::OkStatus();
 }
 
-// Parses types as in sets, and everything else in protobuf text format.
+// Parses the default value of an attribute, in protobuf text format. A type may also be written as
+// in an op definition, such as float. Returns false if `text` is malformed.
 bool ParseDefault(const std::string& type, absl::string_view text, AttrValue* value) {
   if (ParseAttrValue(type, text, value)) return true;
   SpecReader reader(text);
@@ -182,7 +183,8 @@ OpDef::AttrDef* FindMutableAttr(OpDef* op_def, absl::string_view name) {
   return const_cast<OpDef::AttrDef*>(FindAttrDef(*op_def, name));
 }
 
-// Sets a missing minimum of an attribute to 1. The attribute is the length of an argument.
+// Sets a missing minimum of an attribute to 1. The attribute is the length of an argument, or the
+// list of its types. Does nothing if `attr` is null.
 void SetDefaultMinimum(OpDef::AttrDef* attr) {
   if (attr == nullptr || attr->has_minimum()) return;
   attr->set_has_minimum(true);

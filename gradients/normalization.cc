@@ -19,7 +19,7 @@ struct NormGradAttrs {
   bool is_training = false;
 };
 
-// Sums over all dimensions except the channels, and broadcasts the sums back.
+// Sums and means over all dimensions except the channels, in shapes that broadcast to the images.
 class Channels {
  public:
   explicit Channels(const std::string& data_format) {

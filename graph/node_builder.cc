@@ -99,14 +99,16 @@ std::string NodeBuilder::SourceName(const OpDef& op_def, int argument, int i) co
   return arguments_[argument].size == kSingle || i < 0 ? name : absl::StrCat(name, "[", i, "]");
 }
 
-// Returns the error for source `i` of an argument, or for the list as a whole. The source disagrees
-// with the op definition, or with attribute `attr` if it is not empty.
+// Returns the error that source `i` of an argument has `found` where `expected` is required. `what`
+// is "type" or "length". If `i` is -1, the error is about the whole list. `attr` is the attribute
+// that requires it, or empty if the op definition does.
 absl::Status NodeBuilder::Mismatch(const OpDef& op_def, int argument, int i, absl::string_view what,
                                    absl::string_view found, absl::string_view expected,
                                    absl::string_view attr) const {
   std::string reason;
   if (!attr.empty()) {
-    // The first source with this attribute has set it, unless the caller has.
+    // Names the first earlier argument or element with this attribute. If there is none, the caller
+    // gave the attribute.
     std::string origin = "given";
     for (int a = 0; a <= argument; ++a) {
       const OpDef::ArgDef& arg = op_def.input_arg(a);
@@ -270,7 +272,7 @@ absl::Status NodeBuilder::AddTo(Graph* graph, Node** node) {
   return absl::OkStatus();
 }
 
-// Sets the attributes that follow from the inputs. Sets *attrs to the checks that Append may skip.
+// Sets the attributes that follow from the inputs. Sets *attrs to those that Append need not check.
 absl::Status NodeBuilder::MakeAttrs(const internal::CheckedNodeCache& checked,
                                     internal::Attrs* attrs) {
   if (has_list_ || def_->attr_size() > 0) return InferAttrs(checked.op->def());

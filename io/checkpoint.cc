@@ -225,12 +225,15 @@ absl::StatusOr<Index> ParseIndex(absl::string_view bytes, FileReservation* reser
   const auto header = table.find("");
   if (header == table.end()) return DataLoss("the index has no header");
   GRADFLOW_RETURN_IF_ERROR(reservation->Add(kParsedBytes * header->second.size()));
-  if (!index.header.ParseFromString(header->second)) return DataLoss("the index has no header");
+  if (!index.header.ParseFromString(header->second)) {
+    return DataLoss("the header of the index is not valid");
+  }
   if (index.header.endianness() != BundleHeaderProto::LITTLE) {
     return absl::UnimplementedError("checkpoints of big-endian machines are not supported");
   }
   if (index.header.num_shards() < 1) {
-    return DataLoss(absl::StrCat("the index states ", index.header.num_shards(), " data files"));
+    return DataLoss(absl::StrCat("the index states ", index.header.num_shards(),
+                                 " data files, expected 1 or more"));
   }
   if (index.header.version().min_consumer() > kVersion) {
     return absl::UnimplementedError(absl::StrCat("the checkpoint needs a reader of version ",
@@ -258,7 +261,7 @@ absl::StatusOr<Index> ParseIndex(absl::string_view bytes, FileReservation* reser
   return index;
 }
 
-// Returns DATA_LOSS unless the checkpoint has the data file of an entry.
+// Returns DATA_LOSS unless the number of the entry's data file is below the number of data files.
 absl::Status CheckShard(const BundleHeaderProto& header, const BundleEntryProto& entry) {
   if (entry.shard_id() >= 0 && entry.shard_id() < header.num_shards()) return absl::OkStatus();
   return DataLoss(absl::StrCat("the index refers to data file ", entry.shard_id(), " of ",
@@ -313,8 +316,8 @@ class Renames {
   void Add(std::string from, std::string to) {
     renames_.emplace_back(std::move(from), std::move(to));
   }
-  // Checks that all sources exist and may be written, and that no target is the source of another
-  // rename.
+  // Checks that the sources exist, that sources and targets may be written, that no target is the
+  // source of another rename, and that no source is a link to its target.
   absl::Status Check() const {
     for (const auto& [from, to] : renames_) {
       for (const std::string& path : {from, to}) {
@@ -340,7 +343,7 @@ class Renames {
                                        Quoted(to), ", but is a link to it");
       }
       return errors::InvalidArgument("data file ", Quoted(from), " must be renamed to ", Quoted(to),
-                                     ", which is also merged");
+                                     ", which is another data file of this merge");
     }
     return absl::OkStatus();
   }
@@ -630,11 +633,11 @@ struct Checkpoint::Impl {
     const int64_t count = shape.num_elements();
     GRADFLOW_ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(target.allocator, DT_STRING, shape));
     GRADFLOW_RETURN_IF_ERROR(tensor.ChargeStrings(static_cast<size_t>(entry.size())));
-    // Covers the bytes of the file and the lengths.
+    // Covers `bytes` and the lengths of the strings.
     MemoryReservation reservation(target.allocator.get());
     GRADFLOW_RETURN_IF_ERROR(
         reservation.Set(static_cast<double>(entry.size()) + 8.0 * static_cast<double>(count),
-                        "the strings of a file"));
+                        "the strings of a tensor"));
     GRADFLOW_RETURN_IF_ERROR(target.CheckStop());
     std::string bytes(static_cast<size_t>(entry.size()), '\0');
     GRADFLOW_RETURN_IF_ERROR(internal::ReadAt(fd, entry.offset(), bytes.data(), bytes.size()));
@@ -733,8 +736,8 @@ struct Checkpoint::Impl {
     absl::Status tiling = internal::CheckTiling(slices, wanted);
     if (absl::IsInvalidArgument(tiling)) tiling = DataLoss(tiling.message());
     if (!tiling.ok()) return AtFile(IndexFile(prefix), AtTensor(name, tiling));
-    // Rejects parts that share bytes. They would take much more time and memory than the files
-    // justify.
+    // Rejects parts with more bytes in total than their files. Such parts share bytes, and would
+    // take much more time and memory than the files justify.
     if (part_bytes <= file_bytes) return absl::OkStatus();
     return Bad(name, "the slices", "have more bytes than their files");
   }

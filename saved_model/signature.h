@@ -49,21 +49,22 @@ struct SignatureTensor {
 };
 
 // Runs a signature. Copies share the callable of the session, which the last copy releases. The
-// session must outlive all copies, or be closed.
+// session must outlive all copies, even if it is closed.
 class SignatureCallable {
  public:
   // Runs the signature. Returns INVALID_ARGUMENT, with the expected and the found names, types or
   // shapes, if an input is missing, unknown or does not fit. An input may be missing if the
   // signature has a default value for it.
   absl::StatusOr<NamedTensors> operator()(const NamedTensors& inputs) const;
-  // Same as operator(), with the means of a session's run. Both pointers may be null.
+  // Same as operator(), with the metadata and the cancellation token of Session::RunCallable().
+  // Both pointers may be null.
   absl::StatusOr<NamedTensors> Call(const NamedTensors& inputs, RunMetadata* metadata,
                                     const CancellationToken* cancellation_token) const;
   // Runs the signature with tensors in the order of inputs() and outputs(), without looking up
   // names. Costs the same as Session::RunCallable().
   absl::Status Run(const std::vector<Tensor>& inputs, std::vector<Tensor>* outputs) const;
 
-  // Inputs in the order of their names, outputs as MakeCallable() was asked for.
+  // Inputs are sorted by name. Outputs are in the order that MakeCallable() was given.
   absl::Span<const SignatureTensor> inputs() const;
   absl::Span<const SignatureTensor> outputs() const;
 
@@ -78,8 +79,7 @@ class SignatureCallable {
 // A signature. Copies are cheap. Borrows the session that runs it.
 class Signature {
  public:
-  // Returns INVALID_ARGUMENT if a message is malformed. `session` may be null if the signature is
-  // only looked at.
+  // Returns INVALID_ARGUMENT if `def` is malformed. `session` may be null if no callable is made.
   static absl::StatusOr<Signature> Make(absl::string_view name, const SignatureDef& def,
                                         Session* session);
 

@@ -42,8 +42,9 @@ absl::Status SetLimit(const std::string& flag, GraphLimits* limits) {
       return absl::OkStatus();
     }
   }
-  return errors::InvalidArgument("--graph-limit '", flag, "' must be NAME=NUMBER, with one of ",
-                                 names);
+  return errors::InvalidArgument(
+      "--graph-limit '", flag,
+      "' must be NAME=NUMBER, where NUMBER is 0 or more and NAME is one of ", names);
 }
 
 }  // namespace

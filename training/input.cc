@@ -239,9 +239,10 @@ absl::Status CheckOptions(const BatchesOptions& options) {
   if (options.batch_size >= 1 && options.epochs >= 0 && options.prefetch >= 0) {
     return absl::OkStatus();
   }
-  return errors::InvalidArgument("expected a positive batch_size and no negative number, found ",
-                                 "batch_size ", options.batch_size, ", epochs ", options.epochs,
-                                 ", prefetch ", options.prefetch);
+  return errors::InvalidArgument(
+      "expected batch_size of 1 or more, and epochs and prefetch of 0 or more, found "
+      "batch_size ",
+      options.batch_size, ", epochs ", options.epochs, ", prefetch ", options.prefetch);
 }
 
 absl::Status CheckRows(int64_t rows, const BatchesOptions& options) {

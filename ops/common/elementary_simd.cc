@@ -1,6 +1,7 @@
 #include "gradflow/ops/common/elementary_simd.h"
 
-// Included before Highway: simd-inl.h disables targets before it includes these headers.
+// Asks the compiler for the architecture. HWY_ARCH_X86 is not defined yet, because simd-inl.h must
+// disable targets before it includes Highway.
 #if defined(__x86_64__)
 #include <immintrin.h>
 #elif defined(__aarch64__)
@@ -278,9 +279,9 @@ struct Fault {
 constexpr double kLn2 = 0.69314718055994530942;
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
-double LogOfDouble(double x) { return Sleef_cinz_logd1_u10purec(x) + kLn2; }
+double LogOfTwice(double x) { return Sleef_cinz_logd1_u10purec(x) + kLn2; }
 double Log(double x) { return Sleef_cinz_logd1_u10purec(x); }
-double AsinhOfLarge(double x) { return std::copysign(LogOfDouble(std::abs(x)), x); }
+double AsinhOfLarge(double x) { return std::copysign(LogOfTwice(std::abs(x)), x); }
 double Sinh(double x) { return Sleef_cinz_sinhd1_u10purec(x); }
 double Cosh(double x) { return Sleef_cinz_coshd1_u10purec(x); }
 double LgammaOfLarge(double x) { return Sleef_cinz_lgammad1_u10purec(x); }
@@ -293,7 +294,7 @@ double SinhOfLarge(double x) { return std::copysign(CoshOfLarge(x), x); }
 
 // Floats in these ranges are computed in double.
 constexpr Fault kFloatFaults[] = {
-    {Elementary::kAcosh, true, 1e18, kInfinite, LogOfDouble},
+    {Elementary::kAcosh, true, 1e18, kInfinite, LogOfTwice},
     {Elementary::kAsinh, false, 1e18, kInfinite, AsinhOfLarge},
     {Elementary::kCosh, false, 88, kInfinite, Cosh},
     {Elementary::kSinh, false, 88, kInfinite, Sinh},
@@ -301,7 +302,7 @@ constexpr Fault kFloatFaults[] = {
     {Elementary::kLgamma, true, 1e36, kInfinite, LgammaOfLarge},
 };
 constexpr Fault kDoubleFaults[] = {
-    {Elementary::kAcosh, true, 1e150, kInfinite, LogOfDouble},
+    {Elementary::kAcosh, true, 1e150, kInfinite, LogOfTwice},
     {Elementary::kAsinh, false, 1e150, kInfinite, AsinhOfLarge},
     {Elementary::kCosh, false, 709, kInfinite, CoshOfLarge},
     {Elementary::kSinh, false, 709, kInfinite, SinhOfLarge},

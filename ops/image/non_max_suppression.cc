@@ -1,5 +1,5 @@
-// NonMaxSuppression, V2 to V5, WithOverlaps and Combined: select the boxes with the highest scores
-// that do not overlap a box with a higher score.
+// NonMaxSuppression, V2 to V5, WithOverlaps and Combined: select boxes in descending order of their
+// scores, except boxes that overlap a selected box by more than a threshold.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -58,9 +58,10 @@ struct Thresholds {
   float sigma = 0;
 };
 
-// Selects at most `limit` boxes, and stores the boxes and their scores. T is the type of scores;
-// operations round to T. The caller provides the memory: `heap` for n candidates, `selected` and
-// `selected_scores` for min(limit, n) boxes. Returns the number of selected boxes.
+// Selects at most `limit` boxes, and stores their indices and scores in the order of selection. T
+// is the type of scores; operations round to T. The caller provides the memory: `heap` for n
+// candidates, `selected` and `selected_scores` for min(limit, n) boxes. Returns the number of
+// selected boxes.
 template <typename T>
 int64_t Select(const RunContext& run, const T* scores, int64_t stride, int64_t n, int64_t limit,
                const Thresholds& thresholds, absl::FunctionRef<float(int64_t, int64_t)> overlap,
@@ -463,8 +464,8 @@ constexpr char kSummary[] =
     R"(Selects boxes by score, except boxes that overlap a selected box.
 
 Boxes are considered in descending order of their scores, and boxes with equal scores in the order
-of their indices. A box is selected unless its overlap with a selected box, the ratio of
-intersection to union, exceeds the threshold. A box whose score is NaN is never selected.
+of their indices. A box is selected unless its overlap with a selected box exceeds the threshold. A
+box whose score is NaN is never selected.
 
 )";
 constexpr char kBoxesDoc[] =
@@ -473,7 +474,8 @@ scores: The score of each box.
 max_output_size: The maximum number of selected boxes.
 )";
 constexpr char kSelectedDoc[] = "selected_indices: The indices of the selected boxes.\n";
-constexpr char kIouInput[] = "iou_threshold: The greatest allowed overlap, in [0, 1].\n";
+constexpr char kIouInput[] =
+    "iou_threshold: The greatest allowed overlap, the ratio of intersection to union, in [0, 1].\n";
 constexpr char kScoreInput[] = "score_threshold: Only boxes with higher scores are selected.\n";
 constexpr char kTypesDoc[] = "T: The type of boxes and scores.\n";
 constexpr char kThresholdTypeDoc[] = "T_threshold: The type of the thresholds.\n";
@@ -550,7 +552,7 @@ void Register(Registry& registry) {
       .Shape(Shape)
       .Doc(absl::StrCat(
           kSummary, kBoxesDoc, kIouInput, kScoreInput,
-          R"(soft_nms_sigma: If positive, no box is excluded. Instead each overlap o with a selected box
+          R"(soft_nms_sigma: If positive, iou_threshold has no effect. Instead each overlap o with a selected box
   multiplies the score of a box by exp(-o^2 / (2 * soft_nms_sigma)).
 selected_scores: The scores of the selected boxes.
 )",
@@ -599,9 +601,9 @@ score_threshold: Only boxes with higher scores are selected.
 nmsed_boxes: The selected boxes, of shape [batch, size, 4].
 nmsed_scores: The scores of the selected boxes, of shape [batch, size].
 nmsed_classes: The classes of the selected boxes, of shape [batch, size].
-valid_detections: The number of boxes of each image.
-pad_per_class: If true, `size` is at most max_output_size_per_class times the number of classes.
-  Otherwise it is `max_total_size`.
+valid_detections: The number of selected boxes of each image, without the zeros that pad.
+pad_per_class: If true, `size` is the smaller of max_total_size and max_output_size_per_class times
+  the number of classes. Otherwise it is max_total_size.
 clip_boxes: If true, bounds are clamped to [0, 1].)");
   for (const char* const op : {"NonMaxSuppressionV2", "NonMaxSuppressionV3", "NonMaxSuppressionV4",
                                "NonMaxSuppressionV5"}) {

@@ -16,8 +16,9 @@ IntegerFormat TfLiteFormat(const IntegerFormat& format) {
   IntegerFormat result = format;
   if (!(format.min < format.max)) return result;
   const double scale = RangeScale(format);
-  // Either end of the range gives a zero point. The end with the smaller terms is more exact. The
-  // levels of narrow ranges begin at 1.
+  // TensorFlow Lite's levels are `first` to 255, where `first` is 1 for narrow ranges. Those of
+  // IntegerFormat begin at 0. Either end of the range gives a zero point. The difference of the
+  // smaller numbers is more exact.
   constexpr int kLevels = 255;
   const double first = kLevels - format.highest;
   const double last = kLevels;

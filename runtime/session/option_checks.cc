@@ -27,9 +27,10 @@ absl::Status CheckOptimizer(const OptimizerOptions& optimizer) {
                                  ", expected 0 (the default) or more");
 }
 
-// Returns the error for an option that is set. `lack` is the missing feature.
-absl::Status Unsupported(absl::string_view option, absl::string_view lack) {
-  return errors::Unimplemented(option, " is set, but ", lack);
+// Returns the error for an option that is set. `reason` is a clause, such as
+// "graphs are not partitioned".
+absl::Status Unsupported(absl::string_view option, absl::string_view reason) {
+  return errors::Unimplemented(option, " is set, but ", reason);
 }
 
 absl::Status CheckConfig(const ConfigProto& config) {
@@ -64,7 +65,7 @@ absl::Status CheckSessionOptions(const SessionOptions& options) {
   if (options.tensor_memory_limit_bytes < 0) {
     return errors::InvalidArgument("tensor_memory_limit_bytes is ",
                                    options.tensor_memory_limit_bytes,
-                                   ", expected 0 (no limit) or more");
+                                   ", expected 0 (seven eighths of the machine's memory) or more");
   }
   if (options.pool_limit_bytes < -1) {
     return errors::InvalidArgument("pool_limit_bytes is ", options.pool_limit_bytes,

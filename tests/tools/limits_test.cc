@@ -624,7 +624,8 @@ TEST_F(CommandLimitsTest, GraphLimitsAreNamed) {
   for (const char* limit :
        {"max_nodes", "max_nodes=", "max_nodes=-1", "max_nodes=x", "max=1", ""}) {
     ExpectFailure(Run({"run", file, "--graph-limit", limit}), "INVALID_ARGUMENT",
-                  EndsWith("must be NAME=NUMBER, with one of max_file_bytes, max_message_bytes, "
+                  EndsWith("must be NAME=NUMBER, where NUMBER is 0 or more and NAME is one of "
+                           "max_file_bytes, max_message_bytes, "
                            "max_nodes, max_functions, max_inputs, max_attrs, max_list_outputs, "
                            "max_name_bytes, max_list_length, max_constant_bytes, "
                            "max_shape_bytes\n"));

@@ -276,7 +276,7 @@ TEST_F(ImageInputTest, RejectsInvalidFilesAndOptions) {
   EXPECT_THAT(error(size(-1, -1), InOrder(1)), is("found -1 x -1"));
   EXPECT_THAT(error(size(int64_t{1} << 62, 4), InOrder(1)), is("expected a size of 1 to 67108864"));
   EXPECT_THAT(error({}, InOrder(4)), is("there is no batch of 4 examples: found 3"));
-  EXPECT_THAT(error({}, InOrder(0)), is("expected a positive batch_size"));
+  EXPECT_THAT(error({}, InOrder(0)), is("expected batch_size of 1 or more"));
   ImageOptions images;
   images.channels = 4;
   EXPECT_THAT(error(images, InOrder(1)), is("expected 1 or 3 channels, found 4"));

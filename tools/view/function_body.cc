@@ -50,7 +50,7 @@ InputSource FunctionNames::Resolve(absl::string_view input) const {
   const auto& [index, def] = found->second;
   if (is_control) return {index, -1};
   int output = 0;
-  // The last part is the index. An argument has no other part.
+  // An input is "node:output:index" or "argument:index". The index may be missing.
   const size_t num_names = def == nullptr ? 1 : 2;
   if (parts.size() == num_names + 1 && !absl::SimpleAtoi(parts.back(), &output)) output = 0;
   const OpDef* const op = def == nullptr || parts.size() < 2 ? nullptr : find_op_(def->op());

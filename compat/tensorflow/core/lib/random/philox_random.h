@@ -42,7 +42,8 @@ class PhiloxRandom {
   void Skip(uint64 count) {
     uint64 carry = count;
     for (int i = 0; i < 4; ++i) {
-      // The count has two words, and the second may carry.
+      // `carry` is left to be added: first the two words of `count`, then the upper word and the
+      // carry of the sum.
       const uint64 sum = uint64{counter_[i]} + (carry & 0xffffffff);
       counter_[i] = static_cast<uint32>(sum);
       carry = (carry >> 32) + (sum >> 32);
