@@ -10,7 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "gradflow/core/context_free_kernel.h"
 #include "gradflow/core/op_def_util.h"
 #include "gradflow/core/registry.h"
 #include "tensorflow/core/framework/kernel_def_util.h"
@@ -34,6 +36,11 @@ class LibraryKernel final : public OpKernel {
     }
   }
   void Compute(OpKernelContext* context) override {
+    if (context == nullptr) {
+      const auto* const kernel = dynamic_cast<const gradflow::ContextFreeKernel*>(kernel_.get());
+      if (kernel != nullptr) kernel->ComputeWithoutContext();
+      return;
+    }
     OP_REQUIRES_OK(context, Check(*context));
     context->SetStatus(kernel_->Compute(*context->context_));
     for (bool& is_set : context->is_set_) is_set = true;
@@ -144,6 +151,14 @@ absl::StatusOr<const gradflow::KernelRegistration*> FindLibraryKernel(const Devi
     absl::StatusOr<const gradflow::KernelRegistration*> kernel =
         gradflow::GlobalRegistry().FindKernel(node);
     if (kernel.ok() && (*kernel)->device == DEVICE_CPU) return kernel;
+  } else {
+    // Kernels in C may be for other devices. The registry has their names in upper case.
+    const std::string& type = device_type.type_string();
+    NodeDef on_device = node;
+    on_device.set_device(absl::StrCat("/device:", type, ":0"));
+    absl::StatusOr<const gradflow::KernelRegistration*> kernel =
+        gradflow::GlobalRegistry().FindKernel(on_device);
+    if (kernel.ok() && (*kernel)->device == absl::AsciiStrToUpper(type)) return kernel;
   }
   return NoKernel(device_type, node);
 }
