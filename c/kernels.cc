@@ -611,7 +611,11 @@ void TF_GetInput(TF_OpKernelContext* ctx, int i, TF_Tensor** tensor, TF_Status* 
   *tensor = nullptr;
   Call(status, [&]() -> absl::Status {
     GRADFLOW_RETURN_IF_ERROR(CheckIndex("input", i, ctx->context->num_inputs()));
-    GRADFLOW_ASSIGN_OR_RETURN(*tensor, gradflow::capi::TensorToC(ctx->context->input(i)));
+    const Tensor& input = ctx->context->input(i);
+    if (input.dtype() == gradflow::DT_INVALID) {
+      return gradflow::errors::InvalidArgument("input ", i, " is not there");
+    }
+    GRADFLOW_ASSIGN_OR_RETURN(*tensor, gradflow::capi::TensorToC(input));
     return absl::OkStatus();
   });
 }

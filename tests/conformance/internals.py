@@ -13,6 +13,10 @@ HEADERS = {
     "tensorflow/core/common_runtime/eager/tensor_handle.h": "",
     "tensorflow/core/common_runtime/type_inference.h": "",
     "tensorflow/core/distributed_runtime/rpc/grpc_server_lib.h": "",
+    "tensorflow/core/framework/api_def.pb.h": (
+        '#include "gradflow/proto/api_def.pb.h"\nnamespace tensorflow { using gradflow::ApiDef; }'
+    ),
+    "tensorflow/core/graph/tensor_id.h": "",
     "tensorflow/core/protobuf/tensorflow_server.pb.h": "namespace tensorflow { class ServerDef; }",
     "tsl/platform/ctstring.h": '#include <string.h>\n#include "tensorflow/c/tf_tstring.h"',
     "tsl/platform/ctstring_internal.h": "",
@@ -35,8 +39,15 @@ def write_headers(folder):
         path.write_text("#pragma once\n" + text + "\n")
 
 
+def code_of(lines):
+    """Returns the lines with raw strings of several lines emptied, whose text may look like the end of a definition."""
+    text = re.sub(r'R"(\w*)\(.*?\)\1"', lambda raw: '""' + "\n " * raw[0].count("\n"), "\n".join(lines), flags=re.S)
+    return text.split("\n")
+
+
 def block_of(lines, index):
     """Returns the first and last line of the definition around a line of clang-format's style."""
+    lines = code_of(lines)
     first = index
     while first > 0 and (not lines[first].strip() or lines[first][0] in " }\n"):
         first -= 1

@@ -27,7 +27,9 @@ class LibraryKernel final : public OpKernel {
  public:
   LibraryKernel(OpKernelConstruction* context, const OpDef& op,
                 std::unique_ptr<gradflow::OpKernel> kernel)
-      : OpKernel(context), kernel_(std::move(kernel)) {
+      : OpKernel(context),
+        kernel_(std::move(kernel)),
+        c_kernel_(dynamic_cast<const gradflow::ContextFreeKernel*>(kernel_.get())) {
     const int num_args = op.input_arg_size();
     if (op.output_arg().empty() && num_args > 0 &&
         !op.input_arg(num_args - 1).type_list_attr().empty()) {
@@ -37,8 +39,7 @@ class LibraryKernel final : public OpKernel {
   }
   void Compute(OpKernelContext* context) override {
     if (context == nullptr) {
-      const auto* const kernel = dynamic_cast<const gradflow::ContextFreeKernel*>(kernel_.get());
-      if (kernel != nullptr) kernel->ComputeWithoutContext();
+      if (c_kernel_ != nullptr) c_kernel_->ComputeWithoutContext();
       return;
     }
     OP_REQUIRES_OK(context, Check(*context));
@@ -64,6 +65,8 @@ class LibraryKernel final : public OpKernel {
     }
     const int num_checked = open_from_ >= 0 ? open_from_ : num_inputs();
     for (int i = 0; i < num_checked; ++i) {
+      // TF_GetInput() reports inputs that are not there.
+      if (c_kernel_ != nullptr && context.context_->input(i).dtype() == DT_INVALID) continue;
       if (IsRefType(input_type(i))) {
         return errors::Unimplemented("input ", i,
                                      " is a reference to a variable, which gradflow's kernels take "
@@ -79,6 +82,8 @@ class LibraryKernel final : public OpKernel {
   }
 
   const std::unique_ptr<gradflow::OpKernel> kernel_;
+  // The same kernel if it is a kernel in C, or null.
+  const gradflow::ContextFreeKernel* const c_kernel_;
   // If a kernel has no outputs and its last argument is a list of any types, such as SaveV2, it
   // takes all remaining tensors of the context, as in TensorFlow. This is the index of the first
   // one, or -1.
