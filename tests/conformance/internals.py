@@ -4,7 +4,8 @@ import re
 
 # Headers of internals, headers of clusters, which gradflow does not have, and headers under other names.
 HEADERS = {
-    "tensorflow/c/c_api_internal.h": "",
+    # Tests use a constant of shape inference that this header includes.
+    "tensorflow/c/c_api_internal.h": '#include "tensorflow/core/framework/shape_inference.h"',
     "tensorflow/c/eager/c_api_internal.h": "",
     "tensorflow/c/eager/tfe_op_internal.h": "",
     "tensorflow/c/eager/tfe_tensorhandle_internal.h": "",
@@ -17,6 +18,7 @@ HEADERS = {
         '#include "gradflow/proto/api_def.pb.h"\nnamespace tensorflow { using gradflow::ApiDef; }'
     ),
     "tensorflow/core/graph/tensor_id.h": "",
+    "tensorflow/core/lib/strings/proto_serialization.h": "",
     "tensorflow/core/protobuf/tensorflow_server.pb.h": "namespace tensorflow { class ServerDef; }",
     "tsl/platform/ctstring.h": '#include <string.h>\n#include "tensorflow/c/tf_tstring.h"',
     "tsl/platform/ctstring_internal.h": "",
