@@ -97,9 +97,10 @@ def leave_out(compile_source, path):
             errors.setdefault(int(line) - 1, error or "a template fails")
         changed = False
         for index, error in errors.items():
-            first, last = block_of(lines, index)
-            if not any(lines[first : last + 1]):
+            # Several errors may be in one definition, which the first of them has emptied.
+            if not lines[index].strip():
                 continue
+            first, last = block_of(lines, index)
             changed = True
             test = TEST.match(lines[first])
             if test:
