@@ -28,6 +28,7 @@ HEADERS = {
 USES = {
     r"\bC_CTX\(": "passes an InferenceContext of C++ as a TF_ShapeInferenceContext",
     r"\bTF_TensorToTensor\(": "calls TF_TensorToTensor(), which the C API does not export",
+    r"\bTF_TensorFromTensor\(": "calls TF_TensorFromTensor(), which the C API does not export",
     r"\bdown_cast<AsyncOpKernel\*>": "takes a kernel in C for TensorFlow's class of asynchronous kernels",
 }
 TEST = re.compile(r"(?:TYPED_)?TEST(?:_[FP])?\((\w+), *(\w+)\)")
@@ -63,20 +64,19 @@ def block_of(lines, index):
 
 
 def leave_out_uses(path):
-    """Empties the tests that match USES. Returns {name: use}."""
+    """Empties the tests and functions that match USES. Returns {name of test: use}."""
     tests = {}
     lines = path.read_text().split("\n")
-    for first, line in enumerate(lines):
-        test = TEST.match(line)
-        if not test:
+    for index in range(len(lines)):
+        use = next((use for pattern, use in USES.items() if re.search(pattern, lines[index])), None)
+        # Declarations stay.
+        if use is None or not lines[index].startswith(" "):
             continue
-        last = block_of(lines, first)[1]
-        body = "\n".join(lines[first : last + 1])
-        for pattern, use in USES.items():
-            if re.search(pattern, body):
-                tests["%s.%s" % test.groups()] = use
-                lines[first : last + 1] = [""] * (last + 1 - first)
-                break
+        first, last = block_of(lines, index)
+        test = TEST.match(lines[first])
+        if test:
+            tests["%s.%s" % test.groups()] = use
+        lines[first : last + 1] = [""] * (last + 1 - first)
     path.write_text("\n".join(lines))
     return tests
 
