@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "gradflow/c/attributes.h"
 #include "gradflow/c/buffer.h"
 #include "gradflow/c/eager/context.h"
@@ -22,6 +23,7 @@
 #include "gradflow/c/status.h"
 #include "gradflow/c/tensor.h"
 #include "gradflow/core/attributes.h"
+#include "gradflow/core/context_free_kernel.h"
 #include "gradflow/core/op_def_util.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
@@ -126,13 +128,16 @@ class KernelObject {
   bool made_ = false;
 };
 
-class CKernel final : public OpKernel {
+class CKernel final : public OpKernel, public ContextFreeKernel {
  public:
   explicit CKernel(std::unique_ptr<KernelObject> object) : object_(std::move(object)) {}
   absl::Status Compute(KernelContext& ctx) const override {
     TF_OpKernelContext run(&ctx, object_->node());
     object_->functions().compute(object_->object(), &run);
     return EndRun(&run);
+  }
+  void ComputeWithoutContext() const override {
+    object_->functions().compute(object_->object(), nullptr);
   }
 
  private:
@@ -169,7 +174,10 @@ CKernels& AllCKernels() {
 bool Fits(const KernelRegistration& kernel, const NodeDef& node) {
   std::string label;
   GetNodeAttr(node, "_kernel", &label).IgnoreError();
-  if (kernel.label != label || kernel.device != DeviceType(node.device())) return false;
+  // The device of a node may be the name of a type of devices.
+  const bool on_device = kernel.device == node.device() ||
+                         absl::AsciiStrToUpper(kernel.device) == DeviceType(node.device());
+  if (kernel.label != label || !on_device) return false;
   for (const auto& [attr, types] : kernel.type_constraints) {
     const AttrValue* const value = FindNodeAttr(node, attr);
     if (value == nullptr) return false;
@@ -226,7 +234,10 @@ absl::Status Register(TF_KernelBuilder* builder) {
   CKernels& kernels = AllCKernels();
   // Kernels are made with this mutex, so that no thread misses the kernel in the table.
   const MutexLock lock(&kernels.mutex);
-  GRADFLOW_RETURN_IF_ERROR(GlobalRegistry().RegisterKernel(builder->registration));
+  KernelRegistration registration = builder->registration;
+  // Registry::FindKernel() looks for types of devices in upper case.
+  registration.device = absl::AsciiStrToUpper(registration.device);
+  GRADFLOW_RETURN_IF_ERROR(GlobalRegistry().RegisterKernel(std::move(registration)));
   kernels.by_op[builder->registration.op].push_back(builder);
   return absl::OkStatus();
 }
@@ -600,7 +611,11 @@ void TF_GetInput(TF_OpKernelContext* ctx, int i, TF_Tensor** tensor, TF_Status* 
   *tensor = nullptr;
   Call(status, [&]() -> absl::Status {
     GRADFLOW_RETURN_IF_ERROR(CheckIndex("input", i, ctx->context->num_inputs()));
-    GRADFLOW_ASSIGN_OR_RETURN(*tensor, gradflow::capi::TensorToC(ctx->context->input(i)));
+    const Tensor& input = ctx->context->input(i);
+    if (input.dtype() == gradflow::DT_INVALID) {
+      return gradflow::errors::InvalidArgument("input ", i, " is not there");
+    }
+    GRADFLOW_ASSIGN_OR_RETURN(*tensor, gradflow::capi::TensorToC(input));
     return absl::OkStatus();
   });
 }

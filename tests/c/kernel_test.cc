@@ -4,7 +4,12 @@
 #include <utility>
 #include <vector>
 
+#include "gradflow/core/context_free_kernel.h"
+#include "gradflow/core/op_kernel.h"
+#include "gradflow/core/registry.h"
 #include "gradflow/proto/kernel_def.pb.h"
+#include "gradflow/proto/node_def.pb.h"
+#include "gradflow/proto/op_def.pb.h"
 #include "tensorflow/c/kernels.h"
 #include "tensorflow/c/ops.h"
 #include "tests/c/c_api_test_util.h"
@@ -360,6 +365,46 @@ TEST_F(CKernelTest, WrongOutputsAreErrors) {
   DefineOp("CTestOutputs", "x: float", "y: float", {});
   DefineKernel(TF_NewKernelBuilder("CTestOutputs", "CPU", nullptr, &SetWrongOutputs, nullptr));
   EXPECT_EQ(ErrorOf("CTestOutputs"), "node 'y' (CTestOutputs): the kernel did not set output 0");
+}
+
+int runs_without_context = 0;
+
+void CountRunsWithoutContext(void*, TF_OpKernelContext* ctx) {
+  if (ctx == nullptr) ++runs_without_context;
+}
+
+// Programs for TensorFlow make such kernels without a session.
+TEST_F(CKernelTest, KernelsOfInventedDevicesCanBeMade) {
+  DefineOp("CTestDevice", "x: float", "y: float", {});
+  DefineKernel(TF_NewKernelBuilder("CTestDevice", "InventedDevice", nullptr,
+                                   &CountRunsWithoutContext, nullptr));
+  NodeDef node;
+  node.set_name("y");
+  node.set_op("CTestDevice");
+  node.set_device("/device:InventedDevice:0");
+  const auto found = GlobalRegistry().FindKernel(node);
+  ASSERT_EQ(found.status(), absl::OkStatus());
+  const DataType types[] = {DT_FLOAT};
+  // The device of the node may be a full name, or the type of a device.
+  for (const char* device : {"/device:InventedDevice:0", "InventedDevice"}) {
+    node.set_device(device);
+    const KernelConstruction construction(node, GlobalRegistry().FindOp(node.op())->def(), types,
+                                          types);
+    const auto kernel = (*found)->factory(construction);
+    ASSERT_EQ(kernel.status(), absl::OkStatus());
+    const auto* const context_free = dynamic_cast<const ContextFreeKernel*>(kernel->get());
+    ASSERT_NE(context_free, nullptr);
+    context_free->ComputeWithoutContext();
+  }
+  EXPECT_EQ(runs_without_context, 2);
+  // The kernel keeps its name in lists of kernels.
+  const Status status;
+  const BufferPtr list(TF_GetRegisteredKernelsForOp("CTestDevice", status), &TF_DeleteBuffer);
+  KernelList kernels;
+  ASSERT_TRUE(kernels.ParseFromArray(list->data, static_cast<int>(list->length)));
+  ASSERT_EQ(kernels.kernel_size(), 1);
+  EXPECT_EQ(kernels.kernel(0).device_type(), "InventedDevice");
+  EXPECT_EQ(ErrorOf("CTestDevice").substr(0, 24), "node 'y' (CTestDevice): ");
 }
 
 }  // namespace

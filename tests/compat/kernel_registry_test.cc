@@ -9,6 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "gradflow/core/context_free_kernel.h"
+#include "gradflow/core/op_kernel.h"
+#include "gradflow/core/registry.h"
 #include "tensorflow/core/framework/fake_input.h"
 #include "tensorflow/core/framework/kernel_def_util.h"
 #include "tensorflow/core/framework/node_def_builder.h"
@@ -344,6 +347,57 @@ TEST(LibraryKernelTest, ChecksItsContext) {
               StatusIs(error::UNIMPLEMENTED,
                        "input 0 is a reference to a variable, which gradflow's kernels take in a "
                        "session"));
+}
+
+// Counts its runs without a context, and the runs whose second input is not there.
+class ContextFree final : public gradflow::OpKernel, public gradflow::ContextFreeKernel {
+ public:
+  static int runs_without_context;
+  static int runs_without_input;
+  static absl::StatusOr<std::unique_ptr<gradflow::OpKernel>> Make(
+      const gradflow::KernelConstruction&) {
+    return std::make_unique<ContextFree>();
+  }
+  absl::Status Compute(gradflow::KernelContext& ctx) const override {
+    if (ctx.input(1).dtype() == DT_INVALID) ++runs_without_input;
+    ctx.set_output(0, ctx.input(0));
+    return absl::OkStatus();
+  }
+  void ComputeWithoutContext() const override { ++runs_without_context; }
+};
+int ContextFree::runs_without_context = 0;
+int ContextFree::runs_without_input = 0;
+
+REGISTER_OP("RegistryContextFree").Input("x: float").Input("y: float").Output("z: float");
+
+// Kernels in C may be for devices that do not exist.
+TEST(LibraryKernelTest, IsMadeForOtherDevicesAndRunsWithoutContextOrInputs) {
+  gradflow::KernelRegistration registration;
+  registration.op = "RegistryContextFree";
+  registration.device = "INVENTEDDEVICE";
+  registration.factory = &ContextFree::Make;
+  TF_ASSERT_OK(gradflow::GlobalRegistry().RegisterKernel(registration));
+  NodeDef node;
+  TF_ASSERT_OK(NodeDefBuilder("n", "RegistryContextFree")
+                   .Input(FakeInput(DT_FLOAT))
+                   .Input(FakeInput(DT_FLOAT))
+                   .Finalize(&node));
+  EXPECT_THAT(CreateOpKernel("OtherDevice", node).status(), StatusIs(error::NOT_FOUND));
+  EXPECT_THAT(CreateOpKernel(DEVICE_CPU, node).status(), StatusIs(error::NOT_FOUND));
+  const auto kernel = CreateOpKernel("InventedDevice", node);
+  TF_ASSERT_OK(kernel.status());
+  (*kernel)->Compute(nullptr);
+  EXPECT_EQ(ContextFree::runs_without_context, 1);
+  Tensor x = test::AsScalar<float>(1);
+  TF_EXPECT_OK(RunKernel(kernel->get(), {TensorValue(&x), TensorValue()}));
+  EXPECT_EQ(ContextFree::runs_without_input, 1);
+
+  // Other kernels do nothing without a context, and need all inputs.
+  const auto relu = CreateOpKernel(DEVICE_CPU, MakeNode("Relu", DT_FLOAT));
+  TF_ASSERT_OK(relu.status());
+  (*relu)->Compute(nullptr);
+  EXPECT_THAT(RunKernel(relu->get(), {TensorValue()}),
+              StatusIs(error::INVALID_ARGUMENT, HasSubstr("input 0 has type")));
 }
 
 TEST(LibraryKernelTest, IsTheKernelOfGradflow) {

@@ -4,7 +4,8 @@ import re
 
 # Headers of internals, headers of clusters, which gradflow does not have, and headers under other names.
 HEADERS = {
-    "tensorflow/c/c_api_internal.h": "",
+    # Tests use a constant of shape inference that this header includes.
+    "tensorflow/c/c_api_internal.h": '#include "tensorflow/core/framework/shape_inference.h"',
     "tensorflow/c/eager/c_api_internal.h": "",
     "tensorflow/c/eager/tfe_op_internal.h": "",
     "tensorflow/c/eager/tfe_tensorhandle_internal.h": "",
@@ -13,6 +14,11 @@ HEADERS = {
     "tensorflow/core/common_runtime/eager/tensor_handle.h": "",
     "tensorflow/core/common_runtime/type_inference.h": "",
     "tensorflow/core/distributed_runtime/rpc/grpc_server_lib.h": "",
+    "tensorflow/core/framework/api_def.pb.h": (
+        '#include "gradflow/proto/api_def.pb.h"\nnamespace tensorflow { using gradflow::ApiDef; }'
+    ),
+    "tensorflow/core/graph/tensor_id.h": "",
+    "tensorflow/core/lib/strings/proto_serialization.h": "",
     "tensorflow/core/protobuf/tensorflow_server.pb.h": "namespace tensorflow { class ServerDef; }",
     "tsl/platform/ctstring.h": '#include <string.h>\n#include "tensorflow/c/tf_tstring.h"',
     "tsl/platform/ctstring_internal.h": "",
@@ -22,6 +28,7 @@ HEADERS = {
 USES = {
     r"\bC_CTX\(": "passes an InferenceContext of C++ as a TF_ShapeInferenceContext",
     r"\bTF_TensorToTensor\(": "calls TF_TensorToTensor(), which the C API does not export",
+    r"\bTF_TensorFromTensor\(": "calls TF_TensorFromTensor(), which the C API does not export",
     r"\bdown_cast<AsyncOpKernel\*>": "takes a kernel in C for TensorFlow's class of asynchronous kernels",
 }
 TEST = re.compile(r"(?:TYPED_)?TEST(?:_[FP])?\((\w+), *(\w+)\)")
@@ -35,8 +42,15 @@ def write_headers(folder):
         path.write_text("#pragma once\n" + text + "\n")
 
 
+def code_of(lines):
+    """Returns the lines with raw strings of several lines emptied, whose text may look like the end of a definition."""
+    text = re.sub(r'R"(\w*)\(.*?\)\1"', lambda raw: '""' + "\n " * raw[0].count("\n"), "\n".join(lines), flags=re.S)
+    return text.split("\n")
+
+
 def block_of(lines, index):
     """Returns the first and last line of the definition around a line of clang-format's style."""
+    lines = code_of(lines)
     first = index
     while first > 0 and (not lines[first].strip() or lines[first][0] in " }\n"):
         first -= 1
@@ -50,20 +64,19 @@ def block_of(lines, index):
 
 
 def leave_out_uses(path):
-    """Empties the tests that match USES. Returns {name: use}."""
+    """Empties the tests and functions that match USES. Returns {name of test: use}."""
     tests = {}
     lines = path.read_text().split("\n")
-    for first, line in enumerate(lines):
-        test = TEST.match(line)
-        if not test:
+    for index in range(len(lines)):
+        use = next((use for pattern, use in USES.items() if re.search(pattern, lines[index])), None)
+        # Declarations stay.
+        if use is None or not lines[index].startswith(" "):
             continue
-        last = block_of(lines, first)[1]
-        body = "\n".join(lines[first : last + 1])
-        for pattern, use in USES.items():
-            if re.search(pattern, body):
-                tests["%s.%s" % test.groups()] = use
-                lines[first : last + 1] = [""] * (last + 1 - first)
-                break
+        first, last = block_of(lines, index)
+        test = TEST.match(lines[first])
+        if test:
+            tests["%s.%s" % test.groups()] = use
+        lines[first : last + 1] = [""] * (last + 1 - first)
     path.write_text("\n".join(lines))
     return tests
 
@@ -84,9 +97,10 @@ def leave_out(compile_source, path):
             errors.setdefault(int(line) - 1, error or "a template fails")
         changed = False
         for index, error in errors.items():
-            first, last = block_of(lines, index)
-            if not any(lines[first : last + 1]):
+            # Several errors may be in one definition, which the first of them has emptied.
+            if not lines[index].strip():
                 continue
+            first, last = block_of(lines, index)
             changed = True
             test = TEST.match(lines[first])
             if test:

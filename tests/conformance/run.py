@@ -6,8 +6,8 @@ usage: run.py PREFIX SOURCES [GROUP...] [--v1] [--without-internals] [--c-librar
 
 PREFIX is an installed gradflow, and SOURCES is a git repository with TensorFlow's sources, which gradflow
 does not contain. groups.txt defines the groups; by default, all groups run. If a file does not compile, all of its
-tests fail. The tests of a file run in one process, because some of them need what an earlier test has set. Each test
-that does not pass then runs in a separate process. A program counts as a test, which passes if it exits with 0.
+tests fail. The tests of a file run in one process, because some of them need what an earlier test has set. A test that
+ends this process is left out, and the others run again. Each test that does not pass then runs in a separate process. A program counts as a test, which passes if it exits with 0.
 Exits with 1 if a test fails.
 
 --without-internals leaves out the tests that do not compile without TensorFlow's internal headers, and lists them.
@@ -163,23 +163,33 @@ class Tester:
                 tests.append(suite + word)
             elif word.endswith("."):
                 suite = word
-        passed = self.passed(program, "*")
-        failed = [test for test in tests if test not in passed and not self.passed(program, test)]
+        passed = self.passed_together(program)
+        failed = [test for test in tests if test not in passed and not self.passed(program, test)[0]]
         reasons = "fails" + "".join("\n    " + t for t in failed[:self.options.errors]) if failed else ""
         reasons += "".join(f"\n    left out: {test}: {error[:120]}" for test, error in left_out.items())
         return name, len(tests) - len(failed), max(declared, len(tests)), reasons
 
+    def passed_together(self, program):
+        """Runs all tests in one process. If a test ends the process, the other tests run again without this test."""
+        ending = []
+        while True:
+            passed, last = self.passed(program, "*" + "".join(":" + test for test in ending).replace(":", "-", 1))
+            if last is None or last in ending:
+                return passed
+            ending.append(last)
+
     def passed(self, program, tests):
-        """Runs tests, and returns the names of those that pass."""
+        """Runs tests. Returns the names of those that pass, and the test that ends the process, or none."""
         env = dict(os.environ, TEST_TMPDIR=str(self.scratch), TEST_SRCDIR=str(self.scratch / "src"))
         try:
             done = run([program, "--gtest_filter=" + tests], timeout=120, env=env, cwd=self.scratch)
         except subprocess.TimeoutExpired:
-            return set()
+            return set(), None
         # Exits with 1 if a test fails.
         if done.returncode not in (0, 1):
-            return set()
-        return set(re.findall(r"^\[ +(?:OK|SKIPPED) \] (\S+) \(", done.stdout, re.M))
+            started = re.findall(r"^\[ RUN      \] (\S+)$", done.stdout, re.M)
+            return set(), started[-1] if started else None
+        return set(re.findall(r"^\[ +(?:OK|SKIPPED) \] (\S+) \(", done.stdout, re.M)), None
 
 
 def check_headers(prefix, files):

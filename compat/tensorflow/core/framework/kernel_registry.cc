@@ -10,7 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "gradflow/core/context_free_kernel.h"
 #include "gradflow/core/op_def_util.h"
 #include "gradflow/core/registry.h"
 #include "tensorflow/core/framework/kernel_def_util.h"
@@ -25,7 +27,9 @@ class LibraryKernel final : public OpKernel {
  public:
   LibraryKernel(OpKernelConstruction* context, const OpDef& op,
                 std::unique_ptr<gradflow::OpKernel> kernel)
-      : OpKernel(context), kernel_(std::move(kernel)) {
+      : OpKernel(context),
+        kernel_(std::move(kernel)),
+        c_kernel_(dynamic_cast<const gradflow::ContextFreeKernel*>(kernel_.get())) {
     const int num_args = op.input_arg_size();
     if (op.output_arg().empty() && num_args > 0 &&
         !op.input_arg(num_args - 1).type_list_attr().empty()) {
@@ -34,6 +38,10 @@ class LibraryKernel final : public OpKernel {
     }
   }
   void Compute(OpKernelContext* context) override {
+    if (context == nullptr) {
+      if (c_kernel_ != nullptr) c_kernel_->ComputeWithoutContext();
+      return;
+    }
     OP_REQUIRES_OK(context, Check(*context));
     context->SetStatus(kernel_->Compute(*context->context_));
     for (bool& is_set : context->is_set_) is_set = true;
@@ -57,6 +65,8 @@ class LibraryKernel final : public OpKernel {
     }
     const int num_checked = open_from_ >= 0 ? open_from_ : num_inputs();
     for (int i = 0; i < num_checked; ++i) {
+      // TF_GetInput() reports inputs that are not there.
+      if (c_kernel_ != nullptr && context.context_->input(i).dtype() == DT_INVALID) continue;
       if (IsRefType(input_type(i))) {
         return errors::Unimplemented("input ", i,
                                      " is a reference to a variable, which gradflow's kernels take "
@@ -72,6 +82,8 @@ class LibraryKernel final : public OpKernel {
   }
 
   const std::unique_ptr<gradflow::OpKernel> kernel_;
+  // The same kernel if it is a kernel in C, or null.
+  const gradflow::ContextFreeKernel* const c_kernel_;
   // If a kernel has no outputs and its last argument is a list of any types, such as SaveV2, it
   // takes all remaining tensors of the context, as in TensorFlow. This is the index of the first
   // one, or -1.
@@ -144,6 +156,14 @@ absl::StatusOr<const gradflow::KernelRegistration*> FindLibraryKernel(const Devi
     absl::StatusOr<const gradflow::KernelRegistration*> kernel =
         gradflow::GlobalRegistry().FindKernel(node);
     if (kernel.ok() && (*kernel)->device == DEVICE_CPU) return kernel;
+  } else {
+    // Kernels in C may be for other devices. The registry has their names in upper case.
+    const std::string& type = device_type.type_string();
+    NodeDef on_device = node;
+    on_device.set_device(absl::StrCat("/device:", type, ":0"));
+    absl::StatusOr<const gradflow::KernelRegistration*> kernel =
+        gradflow::GlobalRegistry().FindKernel(on_device);
+    if (kernel.ok() && (*kernel)->device == absl::AsciiStrToUpper(type)) return kernel;
   }
   return NoKernel(device_type, node);
 }
