@@ -11,8 +11,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "gradflow/core/collectives.h"
 #include "gradflow/core/status.h"
 #include "gradflow/io/checkpoint.h"
+#include "gradflow/training/data_parallel.h"
 
 namespace gradflow {
 namespace training {
@@ -190,6 +192,7 @@ absl::StatusOr<bool> Trainer::Resume(const ClientSession& session, Batches* batc
 
 absl::Status Trainer::Save(const ClientSession& session, const Batches& batches) {
   if (saver_ == nullptr || saved_step_ == step_) return absl::OkStatus();
+  if (options_.collectives != nullptr && options_.collectives->rank() != 0) return absl::OkStatus();
   std::vector<int64_t> counters = {
       step_,      batches.position(), BitsOf(best_), evaluations_since_best_, BitsOf(loss_sum_),
       loss_steps_};
@@ -223,6 +226,10 @@ absl::StatusOr<StopReason> Trainer::Steps(const ClientSession& session, Batches*
       return errors::InvalidArgument("expected ", options_.inputs.size(),
                                      " tensors of a batch for as many inputs, found ",
                                      batch.size());
+    }
+    if (options_.collectives != nullptr) {
+      GRADFLOW_ASSIGN_OR_RETURN(
+          batch, RowsOfRank(batch, options_.collectives->rank(), options_.collectives->size()));
     }
     ClientSession::FeedType feeds;
     for (size_t i = 0; i < batch.size(); ++i) feeds.emplace(options_.inputs[i], batch[i]);

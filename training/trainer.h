@@ -36,6 +36,9 @@
 
 #pragma GCC visibility push(default)
 namespace gradflow {
+
+class Collectives;
+
 namespace training {
 
 // Options of a Trainer.
@@ -77,6 +80,13 @@ struct TrainerOptions {
   int64_t checkpoint_every = 0;
   // The number of checkpoints to keep; 0 for all.
   int max_to_keep = 5;
+
+  // ---- Several ranks ----
+
+  // The ranks that share the training (data_parallel.h); null for one rank. Each rank makes the
+  // same batches and is fed its rows of them, and `loss` is the loss of these rows. Only rank 0
+  // writes checkpoints. All ranks resume from the same folder.
+  std::shared_ptr<Collectives> collectives;
 
   // ---- Interruption ----
 
