@@ -22,9 +22,10 @@ using Clock = std::chrono::steady_clock;
 //
 // The calls of a round that has started or failed belong to the thread that saw the event. No
 // callback runs while the mutex is held.
-class Hub {
+class InProcessHub {
  public:
-  Hub(int size, const InProcessOptions& options) : size_(size), options_(options), table_(size) {}
+  InProcessHub(int size, const InProcessOptions& options)
+      : size_(size), options_(options), table_(size) {}
 
   int size() const { return size_; }
 
@@ -151,11 +152,11 @@ class Hub {
 };
 
 // Owns the thread that waits for timeouts. The last rank to be destroyed destroys it.
-class HubOwner {
+class InProcessHubOwner {
  public:
-  explicit HubOwner(std::shared_ptr<Hub> hub)
+  explicit InProcessHubOwner(std::shared_ptr<InProcessHub> hub)
       : hub_(std::move(hub)), timer_([hub = hub_] { hub->WaitForTimeouts(); }) {}
-  ~HubOwner() {
+  ~InProcessHubOwner() {
     hub_->Stop();
     // A callback of the thread may have dropped the last rank.
     if (timer_.get_id() == std::this_thread::get_id()) {
@@ -164,19 +165,19 @@ class HubOwner {
       timer_.join();
     }
   }
-  HubOwner(const HubOwner&) = delete;
-  HubOwner& operator=(const HubOwner&) = delete;
+  InProcessHubOwner(const InProcessHubOwner&) = delete;
+  InProcessHubOwner& operator=(const InProcessHubOwner&) = delete;
 
-  Hub& hub() const { return *hub_; }
+  InProcessHub& hub() const { return *hub_; }
 
  private:
-  const std::shared_ptr<Hub> hub_;
+  const std::shared_ptr<InProcessHub> hub_;
   std::thread timer_;
 };
 
 class InProcessRank final : public Collectives {
  public:
-  InProcessRank(int rank, std::shared_ptr<HubOwner> owner)
+  InProcessRank(int rank, std::shared_ptr<InProcessHubOwner> owner)
       : rank_(rank), owner_(std::move(owner)) {}
   ~InProcessRank() override { owner_->hub().Lose(rank_); }
 
@@ -185,17 +186,17 @@ class InProcessRank final : public Collectives {
   CallId NewCallId() override { return next_id_.fetch_add(1, std::memory_order_relaxed); }
   void Start(CallId id, CollectiveCall call, Done done) override {
     // The last call may destroy this object.
-    const std::shared_ptr<HubOwner> owner = owner_;
+    const std::shared_ptr<InProcessHubOwner> owner = owner_;
     owner->hub().Start(rank_, id, std::move(call), std::move(done));
   }
   void Cancel(CallId id) override {
-    const std::shared_ptr<HubOwner> owner = owner_;
+    const std::shared_ptr<InProcessHubOwner> owner = owner_;
     owner->hub().Cancel(rank_, id);
   }
 
  private:
   const int rank_;
-  const std::shared_ptr<HubOwner> owner_;
+  const std::shared_ptr<InProcessHubOwner> owner_;
   std::atomic<CallId> next_id_{1};
 };
 
@@ -204,8 +205,8 @@ class InProcessRank final : public Collectives {
 
 std::vector<std::shared_ptr<Collectives>> InProcessCollectives(int size,
                                                                const InProcessOptions& options) {
-  const auto owner =
-      std::make_shared<distributed::HubOwner>(std::make_shared<distributed::Hub>(size, options));
+  const auto owner = std::make_shared<distributed::InProcessHubOwner>(
+      std::make_shared<distributed::InProcessHub>(size, options));
   std::vector<std::shared_ptr<Collectives>> ranks;
   ranks.reserve(static_cast<size_t>(size));
   for (int rank = 0; rank < size; ++rank) {

@@ -138,6 +138,7 @@ RoundTable::Events RoundTable::Finish(int64_t number, const absl::Status& status
     events.push_back({errors::Prefix(absl::StrCat(DebugString(round->header), ": "), status),
                       round->members,
                       0,
+                      {},
                       {}});
   }
   Erase(round);
