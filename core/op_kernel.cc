@@ -106,15 +106,11 @@ absl::Status AsyncOpKernel::Compute(KernelContext& ctx) const {
 }
 
 absl::Status KernelContext::CheckScalar(int i, absl::string_view name) const {
-  if (inputs_[i].dims() == 0) return absl::OkStatus();
-  return errors::InvalidArgument(name, " must be a scalar, but has shape ",
-                                 inputs_[i].shape().DebugString());
+  return CheckRank(i, name, 0);
 }
 
 absl::Status KernelContext::CheckVector(int i, absl::string_view name) const {
-  if (inputs_[i].dims() == 1) return absl::OkStatus();
-  return errors::InvalidArgument(name, " must be a vector, but has shape ",
-                                 inputs_[i].shape().DebugString());
+  return CheckRank(i, name, 1);
 }
 
 absl::Status KernelContext::CheckRank(int i, absl::string_view name, int rank) const {

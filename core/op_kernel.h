@@ -162,8 +162,8 @@ class KernelContext {
 
   // ---- Checks ----
 
-  // These return INVALID_ARGUMENT with the input's name, the expected and the actual value:
-  // "min must be a scalar, but has shape [2,3]"
+  // These return INVALID_ARGUMENT with the expected and the actual value, and the input's name:
+  // "Shape must be rank 0 but is rank 2: min has shape [2,3]"
   absl::Status CheckScalar(int i, absl::string_view name) const;
   absl::Status CheckVector(int i, absl::string_view name) const;
   absl::Status CheckRank(int i, absl::string_view name, int rank) const;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/indices.h"
 
@@ -93,14 +94,8 @@ absl::Status BroadcastGradientArgs(KernelContext& ctx) {
 // ---- UnravelIndex ----
 
 absl::Status CheckUnravelShapes(const PartialTensorShape& indices, const PartialTensorShape& dims) {
-  if (!indices.unknown_rank() && indices.dims() > 1) {
-    return errors::InvalidArgument("indices must be a scalar or a vector, but has shape ",
-                                   indices.DebugString());
-  }
-  if (!dims.unknown_rank() && dims.dims() != 1) {
-    return errors::InvalidArgument("dims must be a vector, but has shape ", dims.DebugString());
-  }
-  return absl::OkStatus();
+  GRADFLOW_RETURN_IF_ERROR(CheckRankAtMost("indices", indices, 1));
+  return CheckRank("dims", dims, 1);
 }
 
 absl::Status UnravelIndexShape(ShapeContext& c) {

@@ -3,6 +3,7 @@
 
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/strided_copy.h"
 
@@ -11,7 +12,7 @@ namespace {
 
 // Returns the shape [d0, d1, ..., d0, d1, ...].
 absl::StatusOr<PartialTensorShape> DiagOf(const PartialTensorShape& diagonal) {
-  if (diagonal.dims() == 0) return errors::InvalidArgument("diagonal must not be a scalar");
+  GRADFLOW_RETURN_IF_ERROR(CheckRankAtLeast("diagonal", diagonal, 1));
   DimVector dims(diagonal.dim_sizes().begin(), diagonal.dim_sizes().end());
   dims.insert(dims.end(), diagonal.dim_sizes().begin(), diagonal.dim_sizes().end());
   return PartialTensorShape::Make(dims);

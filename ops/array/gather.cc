@@ -12,6 +12,7 @@
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/variable.h"
@@ -111,7 +112,7 @@ absl::Status ResourceGatherShape(ShapeContext& c) {
   GRADFLOW_RETURN_IF_ERROR(c.GetAttr("batch_dims", &batch_dims));
   const PartialTensorShape params = c.variable_shape(0);
   const PartialTensorShape& indices = c.input(1);
-  if (params.dims() == 0) return errors::InvalidArgument("params must not be a scalar");
+  GRADFLOW_RETURN_IF_ERROR(CheckRankAtLeast("params", params, 1));
   if (params.unknown_rank() || indices.unknown_rank()) return absl::OkStatus();
   GRADFLOW_ASSIGN_OR_RETURN(const int axis, ResolveBatchDims(batch_dims, indices.dims()));
   GRADFLOW_ASSIGN_OR_RETURN(const GatherAxes axes,
@@ -341,7 +342,7 @@ class GatherKernel final : public OpKernel {
     } else {
       GRADFLOW_ASSIGN_OR_RETURN(axis, ResolveBatchDims(batch_dims_, ctx.input(1).dims()));
     }
-    if (params.dims() == 0) return errors::InvalidArgument("params must not be a scalar");
+    GRADFLOW_RETURN_IF_ERROR(CheckRankAtLeast("params", params.shape(), 1));
     GRADFLOW_ASSIGN_OR_RETURN(const GatherAxes axes,
                               ResolveAxes(params.dims(), ctx.input(1).dims(), axis, batch_dims_));
     GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape gathered,

@@ -4,6 +4,7 @@
 
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/accumulate.h"
 #include "gradflow/ops/common/indices.h"
@@ -14,11 +15,9 @@ namespace {
 
 absl::Status CheckShapes(const PartialTensorShape& x, const PartialTensorShape& i,
                          const PartialTensorShape& v) {
-  if (!i.unknown_rank() && i.dims() != 1) {
-    return errors::InvalidArgument("i must be a vector, but has shape ", i.DebugString());
-  }
+  GRADFLOW_RETURN_IF_ERROR(CheckRank("i", i, 1));
   if (x.unknown_rank()) return absl::OkStatus();
-  if (x.dims() == 0) return errors::InvalidArgument("x must not be a scalar");
+  GRADFLOW_RETURN_IF_ERROR(CheckRankAtLeast("x", x, 1));
   PartialTensorShape expected = x;
   expected.set_dim(0, i.unknown_rank() ? -1 : i.dim_size(0));
   if (v.IsCompatibleWith(expected)) return absl::OkStatus();

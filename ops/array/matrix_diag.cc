@@ -361,7 +361,7 @@ class DiagKernel final : public BandKernel<Version> {
  public:
   absl::Status Compute(KernelContext& ctx) const override {
     const Tensor& diagonal = ctx.input(0);
-    if (diagonal.dims() == 0) return errors::InvalidArgument("diagonal must not be a scalar");
+    GRADFLOW_RETURN_IF_ERROR(CheckRankAtLeast("diagonal", diagonal.shape(), 1));
     DiagonalBand diagonals;
     GRADFLOW_ASSIGN_OR_RETURN(diagonals.band, this->ReadBand(ctx, 1));
     int64_t rows = -1;

@@ -1,6 +1,7 @@
 #include "gradflow/ops/array/nd_indices.h"
 
 #include "absl/strings/str_cat.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/ops/common/strided_copy.h"
 
 namespace gradflow {
@@ -8,7 +9,7 @@ namespace gradflow {
 absl::StatusOr<int64_t> NdIndexDepth(const PartialTensorShape& indices, absl::string_view name,
                                      const PartialTensorShape& indexed) {
   if (indices.unknown_rank()) return -1;
-  if (indices.dims() == 0) return errors::InvalidArgument("indices must not be a scalar");
+  GRADFLOW_RETURN_IF_ERROR(CheckRankAtLeast("indices", indices, 1));
   const int64_t depth = indices.dim_size(indices.dims() - 1);
   if (!indexed.unknown_rank() && depth > indexed.dims()) {
     return errors::InvalidArgument("the last dimension of indices, of shape ",

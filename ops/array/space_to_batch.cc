@@ -5,6 +5,7 @@
 
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/array/paddings.h"
@@ -216,7 +217,7 @@ absl::Status MoveNd(KernelContext& ctx) {
   GRADFLOW_RETURN_IF_ERROR(CheckPaddingsShape(kDirection.pads(), ctx.input(2).shape(),
                                               "block_shape",
                                               PartialTensorShape::UnknownOfRank(spatial)));
-  if (ctx.input(0).dims() == 0) return errors::InvalidArgument("input must not be a scalar");
+  GRADFLOW_RETURN_IF_ERROR(CheckRankAtLeast("input", ctx.input(0).shape(), 1));
   GRADFLOW_RETURN_IF_ERROR(CheckInputRank(ctx.input(0).shape(), spatial));
   GRADFLOW_ASSIGN_OR_RETURN(const DimVector values, ctx.Ints(2, kDirection.pads()));
   GRADFLOW_ASSIGN_OR_RETURN(const Paddings pads, MakePaddings(kDirection.pads(), values));

@@ -9,6 +9,7 @@
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/element_equality.h"
@@ -173,13 +174,8 @@ absl::Status CheckIndexRange(int64_t count, DataType out_idx) {
 
 // ---- Unique ----
 
-absl::Status CheckVectorShape(absl::string_view name, const PartialTensorShape& shape) {
-  if (shape.unknown_rank() || shape.dims() == 1) return absl::OkStatus();
-  return errors::InvalidArgument(name, " must be a vector, but has shape ", shape.DebugString());
-}
-
 absl::Status UniqueShape(ShapeContext& c) {
-  GRADFLOW_RETURN_IF_ERROR(CheckVectorShape("x", c.input(0)));
+  GRADFLOW_RETURN_IF_ERROR(c.CheckRank(0, 1));
   c.set_output(0, {-1});
   c.set_output(1, {c.Dim(0, 0)});
   if (c.num_outputs() == 3) c.set_output(2, {-1});
@@ -192,7 +188,7 @@ absl::StatusOr<int> UniqueAxis(const PartialTensorShape& x, absl::Span<const int
     return errors::InvalidArgument("axis must have at most one element, but has ", axis.size());
   }
   if (axis.empty()) {
-    GRADFLOW_RETURN_IF_ERROR(CheckVectorShape("x, without an axis,", x));
+    GRADFLOW_RETURN_IF_ERROR(CheckRank("x, without an axis,", x, 1));
     return 0;
   }
   return CanonicalAxis("axis", axis[0], x.dims());

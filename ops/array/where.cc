@@ -5,6 +5,7 @@
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/elementwise.h"
 
@@ -35,7 +36,7 @@ absl::Status Where(KernelContext& ctx) {
   constexpr int64_t kBlock = 16 * 1024;
   const Tensor& input = ctx.input(0);
   const TensorShape& shape = input.shape();
-  if (shape.dims() == 0) return errors::InvalidArgument("input must not be a scalar");
+  GRADFLOW_RETURN_IF_ERROR(CheckRankAtLeast("input", shape, 1));
   const T* values = static_cast<const T*>(input.raw_data());
   const int64_t size = input.NumElements();
   // Counts the elements of each block. The counts determine where the indices of a block begin.

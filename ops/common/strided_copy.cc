@@ -274,7 +274,7 @@ bool CopyUnits(const RunContext& run, const StridedLoop& loop, int64_t size, con
     while (unit < 16 && bytes % (2 * unit) == 0) unit *= 2;
     is_in_order = true;
   } else if (const int d = DimensionToTile(loop); d >= 0 && dims[d] * dims[last] > kMaxUnits) {
-    return false;
+    return false;  // CopyTiled() is faster.
   }
   int64_t elements = 1;
   for (; first > 0 && count * dims[first - 1] <= kMaxUnits; --first) {
@@ -292,7 +292,9 @@ bool CopyUnits(const RunContext& run, const StridedLoop& loop, int64_t size, con
   if (!is_in_order || first > last || count * repeats < kMinUnits) return false;
 
   // The offsets of the units, in bytes.
-  std::vector<int32_t> offsets = {0};
+  std::vector<int32_t> offsets;
+  offsets.reserve(kMaxUnits);
+  offsets.push_back(0);
   const auto add_dimension = [&](int64_t n, int64_t stride) {
     const size_t inner = offsets.size();
     for (int64_t i = 1; i < n; ++i) {
@@ -315,7 +317,8 @@ bool CopyUnits(const RunContext& run, const StridedLoop& loop, int64_t size, con
   }
   if (repeats > 1) add_dimension(repeats, from_strides[first - 1]);
 
-  // A loop over the other dimensions. Operand 2 is the index in the divided dimension.
+  // A loop over the other dimensions. Operand 2 is the index in the dimension that `repeats`
+  // divides.
   DimVector outer(dims.begin(), dims.begin() + first);
   std::vector<StridedLoop::Operand> operands;
   for (const int k : {0, 1}) {

@@ -130,7 +130,7 @@ class Convert final : public OpKernel {
   absl::Status Compute(KernelContext& ctx) const override {
     GRADFLOW_RETURN_IF_ERROR(CheckInputTypes(ctx, types_));
     const TensorShape& shape = ctx.input(0).shape();
-    if (shape.dims() < 1) return errors::InvalidArgument("images must not be a scalar");
+    GRADFLOW_RETURN_IF_ERROR(CheckRankAtLeast("images", shape, 1));
     GRADFLOW_RETURN_IF_ERROR(
         CheckChannels(shape.DebugString(), shape.dim_size(shape.dims() - 1), false));
     return ForEachPixel<C>(ctx, 10, kConvert);

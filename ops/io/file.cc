@@ -80,9 +80,10 @@ absl::Status WriteFile(KernelContext& ctx) {
 
 absl::Status MatchingFiles(KernelContext& ctx) {
   const Tensor& patterns = ctx.input(0);
-  if (patterns.dims() > 1 || patterns.dtype() != DT_STRING) {
-    return errors::InvalidArgument("pattern must be a string or a vector of strings, but has ",
-                                   "shape ", patterns.shape().DebugString());
+  GRADFLOW_RETURN_IF_ERROR(CheckRankAtMost("pattern", patterns.shape(), 1));
+  if (patterns.dtype() != DT_STRING) {
+    return errors::InvalidArgument("pattern must be of type string, but is ",
+                                   DataTypeString(patterns.dtype()));
   }
   internal::FileReservation reservation(ctx.allocator().get());
   std::vector<std::string> paths;

@@ -13,13 +13,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "gradflow/core/mutex.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/shape_checks.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/data_types.h"
+#include "gradflow/ops/common/first_error.h"
 #include "gradflow/ops/common/legacy_name.h"
 #include "gradflow/ops/common/strided_copy.h"
 #include "gradflow/ops/math/fourier.h"
@@ -199,17 +199,12 @@ absl::Status PassOfFour(KernelContext& ctx, const FourierPlan& plan, bool invers
   const int64_t n = plan.n();
   const int64_t inner = lines.inner;
   const int64_t total = lines.outer * inner;
-  Mutex mutex;
-  absl::Status status;
+  FirstError error;
   ParallelFor(ctx, NumBlocks(total, kCount), BlockSizeForCost(2 * plan.Operations()),
               [&](int64_t begin, int64_t end) {
                 auto memory = Tensor::Allocate(ctx.allocator(), DT_COMPLEX128,
                                                {kCount * (n + plan.scratch_size())});
-                if (!memory.ok()) {
-                  MutexLock lock(&mutex);
-                  status = memory.status();
-                  return;
-                }
+                if (!memory.ok()) return error.Found(begin, memory.status());
                 auto* const data = static_cast<FourLines*>(memory->raw_data());
                 FourLines* const scratch = data + n;
                 for (int64_t task = begin; task < end && !ctx.ShouldStop(); ++task) {
@@ -242,7 +237,7 @@ absl::Status PassOfFour(KernelContext& ctx, const FourierPlan& plan, bool invers
                   }
                 }
               });
-  return status;
+  return error.status();
 }
 
 // Transforms the lines of `in`, [outer, in_n, inner], to lines of `out`, [outer, out_n, inner].
@@ -257,18 +252,13 @@ absl::Status Pass(KernelContext& ctx, const FourierPlan& plan, bool inverse, con
   }
   const int64_t groups = NumBlocks(lines.inner, kLines);
   const int64_t width = std::min(lines.inner, kLines);
-  Mutex mutex;
-  absl::Status status;
+  FirstError error;
   ParallelFor(
       ctx, lines.outer * groups, BlockSizeForCost(plan.Operations() * static_cast<double>(width)),
       [&](int64_t begin, int64_t end) {
         auto memory =
             Tensor::Allocate(ctx.allocator(), DT_COMPLEX128, {width * n + plan.scratch_size()});
-        if (!memory.ok()) {
-          MutexLock lock(&mutex);
-          status = memory.status();
-          return;
-        }
+        if (!memory.ok()) return error.Found(begin, memory.status());
         complex128* const data = static_cast<complex128*>(memory->raw_data());
         complex128* const scratch = data + width * n;
         for (int64_t task = begin; task < end && !ctx.ShouldStop(); ++task) {
@@ -294,7 +284,7 @@ absl::Status Pass(KernelContext& ctx, const FourierPlan& plan, bool inverse, con
           }
         }
       });
-  return status;
+  return error.status();
 }
 
 // Sets *out to `in`, truncated or padded with zeros to the dimensions `dims`.

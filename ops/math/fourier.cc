@@ -29,7 +29,7 @@ GRADFLOW_FOURIER_INLINE complex128 Times(complex128 a, complex128 b) {
 GRADFLOW_FOURIER_INLINE complex128 TimesMinusI(complex128 a) { return {a.imag(), -a.real()}; }
 GRADFLOW_FOURIER_INLINE complex128 Conjugate(complex128 a) { return std::conj(a); }
 
-// The same operations on four lines.
+// FourLines has the operations of a complex number, on each of its lines.
 GRADFLOW_FOURIER_INLINE FourLines operator+(const FourLines& a, const FourLines& b) {
   return {a.real + b.real, a.imag + b.imag};
 }

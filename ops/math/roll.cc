@@ -6,6 +6,7 @@
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/strided_copy.h"
@@ -88,8 +89,7 @@ void CopyRolled(const RunContext& run, const Rolled& rolled, const Tensor& input
 
 absl::Status Roll(KernelContext& ctx) {
   const Tensor& input = ctx.input(0);
-  if (input.dims() == 0)
-    return errors::InvalidArgument("input must be 1-D or higher, but is a scalar");
+  GRADFLOW_RETURN_IF_ERROR(CheckRankAtLeast("input", input.shape(), 1));
   GRADFLOW_RETURN_IF_ERROR(CheckShiftAndAxis(ctx.input(1).shape(), ctx.input(2).shape()));
   GRADFLOW_ASSIGN_OR_RETURN(const DimVector amounts, ctx.Ints(1, "shift"));
   GRADFLOW_ASSIGN_OR_RETURN(const DimVector axes, ctx.Ints(2, "axis"));

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/stop_token.h"
@@ -164,7 +165,7 @@ class ToTensorKernel final : public OpKernel {
     const Tensor& values = ctx.input(1);
     const Tensor& default_value = ctx.input(2);
     const int levels = partitions_.levels();
-    if (values.dims() == 0) return errors::InvalidArgument("values must not be a scalar");
+    GRADFLOW_RETURN_IF_ERROR(CheckRankAtLeast("values", values.shape(), 1));
     if (default_value.dtype() != values.dtype()) {
       return errors::InvalidArgument("default_value and values must have the same type");
     }
@@ -287,10 +288,7 @@ class ToTensorKernel final : public OpKernel {
     const Tensor& partition = PartitionTensor(ctx, k);
     const std::string name = absl::StrCat("row_partition_tensors[", k, "]");
     const IndexReader reader(partition);
-    if (partition.dims() != 1) {
-      return errors::InvalidArgument(name, " must be a vector, but has shape ",
-                                     partition.shape().DebugString());
-    }
+    GRADFLOW_RETURN_IF_ERROR(CheckRank(name, partition.shape(), 1));
     int64_t count = partition.NumElements();
     const bool has_splits = partitions_.types[k] == Partition::kRowSplits;
     if (has_splits) {

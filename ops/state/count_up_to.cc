@@ -5,6 +5,7 @@
 
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/variable.h"
@@ -15,11 +16,7 @@ namespace gradflow::count_up_to {
 namespace {
 
 absl::Status CounterShape(ShapeContext& c) {
-  const PartialTensorShape shape = c.variable_shape(0);
-  if (!shape.unknown_rank() && shape.dims() != 0) {
-    return errors::InvalidArgument("the variable must be a scalar, but has shape ",
-                                   shape.DebugString());
-  }
+  GRADFLOW_RETURN_IF_ERROR(CheckRank("the variable", c.variable_shape(0), 0));
   c.set_output(0, TensorShape());
   return absl::OkStatus();
 }

@@ -43,7 +43,7 @@ absl::Status StringJoinShape(ShapeContext& c) {
       } else if (shape.IsCompatibleWith(c.input(i))) {
         GRADFLOW_ASSIGN_OR_RETURN(shape, shape.MergeWith(c.input(i)));
       } else {
-        return MergeShapes("an input before", shape, c.input_name(i), c.input(i)).status();
+        return MergeShapes("an earlier input", shape, c.input_name(i), c.input(i)).status();
       }
     }
   }
@@ -63,9 +63,9 @@ class StringJoinKernel final : public JoinKernel {
       const Tensor& input = ctx.input(i);
       if (input.dims() > 0) {
         if (shape.dims() > 0 && shape != input.shape()) {
-          return errors::InvalidArgument(
-              "inputs must be scalars or have one shape, but have shapes ", shape.DebugString(),
-              " and ", input.shape().DebugString());
+          return MergeShapes("an earlier input", shape, absl::StrCat("inputs[", i, "]"),
+                             input.shape())
+              .status();
         }
         shape = input.shape();
       }
@@ -236,7 +236,7 @@ class SegmentJoinKernel final : public JoinKernel {
     GRADFLOW_RETURN_IF_ERROR(CheckStrings(ctx, 0, "inputs"));
     const Tensor& input = ctx.input(0);
     const Tensor& ids = ctx.input(1);
-    if (ids.dims() == 0) return errors::InvalidArgument("segment_ids must not be a scalar");
+    GRADFLOW_RETURN_IF_ERROR(CheckRankAtLeast("segment_ids", ids.shape(), 1));
     GRADFLOW_RETURN_IF_ERROR(CheckPrefix("inputs", input.shape(), "segment_ids", ids.shape()));
     GRADFLOW_ASSIGN_OR_RETURN(const int64_t segments, ctx.ScalarInt(2, "num_segments"));
     if (segments < 0) {

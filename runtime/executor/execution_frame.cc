@@ -6,6 +6,7 @@
 #include "absl/base/attributes.h"
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/call_safely.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/truth.h"
 #include "gradflow/runtime/executor/run.h"
@@ -638,10 +639,7 @@ absl::StatusOr<const Plan*> ExecutionFrame::FirstCallee(int32_t node, int* first
       return plans[condition ? 0 : 1];
     }
     case FunctionalOp::kCase: {
-      if (first_input->dims() != 0) {
-        return errors::InvalidArgument("branch_index must be a scalar, but has shape ",
-                                       first_input->shape().DebugString());
-      }
+      GRADFLOW_RETURN_IF_ERROR(CheckRank("branch_index", first_input->shape(), 0));
       const int64_t index = first_input->scalar<int32_t>()();
       const auto last = static_cast<int64_t>(plans.size()) - 1;
       return plans[index < 0 || index > last ? last : index];

@@ -96,6 +96,17 @@ TEST(CTensorTest, BitcastSharesBytes) {
   EXPECT_EQ(status.code(), TF_INVALID_ARGUMENT);
 }
 
+// Returns the strings of a tensor after it was fed and fetched, which copies the strings.
+std::vector<std::string> FedAndFetched(TF_Tensor* tensor) {
+  const GraphPtr graph = NewGraph();
+  TF_Operation* const x = Placeholder(graph.get(), "x", TF_STRING);
+  const SessionOwner session(graph.get());
+  const Status status;
+  const TensorPtr result = RunOnce(session.get(), {{x, 0}}, {tensor}, {x, 0}, status);
+  EXPECT_EQ(status.code(), TF_OK) << status.message();
+  return result == nullptr ? std::vector<std::string>() : StringsOf(result.get());
+}
+
 TEST(CTensorTest, StringsMayBeOfAnyType) {
   const std::string long_text(100, 'x');
   TF_TString strings[3];
@@ -109,14 +120,7 @@ TEST(CTensorTest, StringsMayBeOfAnyType) {
     const TensorPtr tensor =
         Own(TF_NewTensor(TF_STRING, dims, 1, strings, sizeof(strings), &CountCall, &released));
     ASSERT_NE(tensor, nullptr);
-    // Feeding and fetching copies all of them.
-    const GraphPtr graph = NewGraph();
-    TF_Operation* const x = Placeholder(graph.get(), "x", TF_STRING);
-    const SessionOwner session(graph.get());
-    const Status status;
-    const TensorPtr result = RunOnce(session.get(), {{x, 0}}, {tensor.get()}, {x, 0}, status);
-    ASSERT_EQ(status.code(), TF_OK) << status.message();
-    EXPECT_EQ(StringsOf(result.get()),
+    EXPECT_EQ(FedAndFetched(tensor.get()),
               (std::vector<std::string>{"short", long_text, long_text.substr(0, 50)}));
   }
   EXPECT_EQ(released, 1);
@@ -205,13 +209,7 @@ TEST(CStringTest, OffsetsReadMemoryBehindTheString) {
   const int64_t one[] = {1};
   const TensorPtr tensor =
       Own(TF_NewTensor(TF_STRING, one, 1, &memory, sizeof(TF_TString), nullptr, nullptr));
-  const GraphPtr graph = NewGraph();
-  TF_Operation* const x = Placeholder(graph.get(), "x", TF_STRING);
-  const SessionOwner session(graph.get());
-  const Status status;
-  const TensorPtr result = RunOnce(session.get(), {{x, 0}}, {tensor.get()}, {x, 0}, status);
-  ASSERT_EQ(status.code(), TF_OK) << status.message();
-  EXPECT_EQ(StringsOf(result.get()), std::vector<std::string>{expected});
+  EXPECT_EQ(FedAndFetched(tensor.get()), std::vector<std::string>{expected});
   // A copy and a moved string are views; a written string owns its characters.
   TF_TString copy;
   TF_TString_Init(&copy);

@@ -60,32 +60,33 @@ TEST(FixedPoint, ShiftsRoundHalvesAwayFrom0) {
   }
 }
 
+struct ProductCase {
+  int32_t x;
+  double factor;
+  int32_t result;
+};
+
 // Products are rounded twice: to a multiple of 2^shift, halves up, and to an integer, halves away
 // from 0.
 TEST(FixedPoint, ProductsAreRoundedTwice) {
-  struct Case {
-    int32_t x;
-    double factor;
-    int32_t result;
-  };
-  for (const Case& c : {
-           Case{7, 0.5, 4},
-           Case{-7, 0.5, -3},
-           Case{6, 0.25, 2},
+  for (const ProductCase& c : {
+           ProductCase{7, 0.5, 4},
+           ProductCase{-7, 0.5, -3},
+           ProductCase{6, 0.25, 2},
            // -1.5: the first rounding is exact.
-           Case{-6, 0.25, -2},
+           ProductCase{-6, 0.25, -2},
            // 1.25 is first rounded to 1.5.
-           Case{5, 0.25, 2},
+           ProductCase{5, 0.25, 2},
            // -1.25 is first rounded to -1.
-           Case{-5, 0.25, -1},
-           Case{100, 1, 100},
-           Case{-100, 3, -300},
-           Case{1000, 1000, 1000000},
-           Case{kMax, 0.5, 1 << 30},
-           Case{kMin, 0.5, -(1 << 30)},
-           Case{kMin, -0x1p-31, 1},
-           Case{12345, 0, 0},
-           Case{-1, 0x1p29, -(1 << 29)},
+           ProductCase{-5, 0.25, -1},
+           ProductCase{100, 1, 100},
+           ProductCase{-100, 3, -300},
+           ProductCase{1000, 1000, 1000000},
+           ProductCase{kMax, 0.5, 1 << 30},
+           ProductCase{kMin, 0.5, -(1 << 30)},
+           ProductCase{kMin, -0x1p-31, 1},
+           ProductCase{12345, 0, 0},
+           ProductCase{-1, 0x1p29, -(1 << 29)},
        }) {
     EXPECT_EQ(Multiply(c.x, ToFixedPoint(c.factor)), c.result) << c.x << " * " << c.factor;
   }
@@ -94,25 +95,20 @@ TEST(FixedPoint, ProductsAreRoundedTwice) {
 }
 
 TEST(FixedPoint, ProductsCanBeRoundedOnce) {
-  struct Case {
-    int32_t x;
-    double factor;
-    int32_t result;
-  };
-  for (const Case& c : {
-           Case{7, 0.5, 4},
-           Case{-7, 0.5, -3},
-           Case{6, 0.25, 2},
-           Case{-6, 0.25, -1},
+  for (const ProductCase& c : {
+           ProductCase{7, 0.5, 4},
+           ProductCase{-7, 0.5, -3},
+           ProductCase{6, 0.25, 2},
+           ProductCase{-6, 0.25, -1},
            // Two roundings give 2.
-           Case{5, 0.25, 1},
-           Case{-5, 0.25, -1},
-           Case{100, 1, 100},
-           Case{kMin, -0x1p-31, 1},
-           Case{kMax, 3, kMax},
-           Case{kMin, 3, kMin},
-           Case{1, 0x1p30 - 0x1p-20, 1 << 30},
-           Case{12345, 0, 0},
+           ProductCase{5, 0.25, 1},
+           ProductCase{-5, 0.25, -1},
+           ProductCase{100, 1, 100},
+           ProductCase{kMin, -0x1p-31, 1},
+           ProductCase{kMax, 3, kMax},
+           ProductCase{kMin, 3, kMin},
+           ProductCase{1, 0x1p30 - 0x1p-20, 1 << 30},
+           ProductCase{12345, 0, 0},
        }) {
     EXPECT_EQ(MultiplyOnce(c.x, ToFixedPoint(c.factor)), c.result) << c.x << " * " << c.factor;
   }

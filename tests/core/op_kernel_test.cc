@@ -82,9 +82,11 @@ TEST_F(KernelContextTest, ErrorsOfChecksStateExpectedAndFound) {
   const auto is = [](const char* text) {
     return StatusIs(absl::StatusCode::kInvalidArgument, text);
   };
-  EXPECT_THAT(ctx.CheckScalar(0, "min"), is("min must be a scalar, but has shape [2,3]"));
+  EXPECT_THAT(ctx.CheckScalar(0, "min"),
+              is("Shape must be rank 0 but is rank 2: min has shape [2,3]"));
   EXPECT_THAT(ctx.CheckScalar(2, "min"), IsOk());
-  EXPECT_THAT(ctx.CheckVector(0, "min"), is("min must be a vector, but has shape [2,3]"));
+  EXPECT_THAT(ctx.CheckVector(0, "min"),
+              is("Shape must be rank 1 but is rank 2: min has shape [2,3]"));
   EXPECT_THAT(ctx.CheckVector(1, "min"), IsOk());
   EXPECT_THAT(ctx.CheckRank(1, "x", 4), is("Shape must be rank 4 but is rank 1: x has shape [3]"));
   EXPECT_THAT(ctx.CheckRank(1, "x", 1), IsOk());
@@ -107,8 +109,9 @@ TEST_F(KernelContextTest, ReadsIntegersOfEveryIndexType) {
   EXPECT_EQ(*ctx.ScalarInt(2, "v"), 5);
   EXPECT_THAT(ctx.Ints(3, "v"), StatusIs(absl::StatusCode::kInvalidArgument,
                                          "v must be of type int16, int32 or int64, but is float"));
-  EXPECT_THAT(ctx.ScalarInt(0, "v"), StatusIs(absl::StatusCode::kInvalidArgument,
-                                              "v must be a scalar, but has shape [2]"));
+  EXPECT_THAT(ctx.ScalarInt(0, "v"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "Shape must be rank 0 but is rank 1: v has shape [2]"));
 }
 
 TEST_F(KernelContextTest, LimitsIntegersToTheMaximumRank) {

@@ -155,7 +155,8 @@ TEST_F(QuantizeCommandTest, BiasCorrectionKeepsMeans) {
   GRADFLOW_ASSERT_OK(s.ToGraphDef(&graph));
   GRADFLOW_ASSERT_OK(WriteGraphDef(File("graph.pb"), graph));
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor expected, LogitsOf("graph.pb"));
-  // The same data as of the run, so that the means are the means of the run.
+  // Calibrates with the data that LogitsOf() feeds, because the correction is exact only for these
+  // means.
   std::vector<std::string> arguments = {
       "quantize", File("graph.pb"), "--data", "x=" + File("x1.npy"), "-o", File("out.pb")};
   ASSERT_EQ(Gradflow(arguments).exit_code, 0);

@@ -62,7 +62,7 @@ TEST(BroadcastTo, RejectsShapesThatDoNotFit) {
     EXPECT_THAT(tester.InferShape(), StatusIs(kInvalidArgument, HasSubstr(c.error)));
   }
   EXPECT_THAT(OpTester("BroadcastTo").Input(input).Input(AsScalar<int32_t>(1)).Run(),
-              StatusIs(kInvalidArgument, "shape must be a vector, but has shape []"));
+              StatusIs(kInvalidArgument, "Shape must be rank 1 but is rank 0: shape has shape []"));
 }
 
 TEST(BroadcastTo, InfersKnownDimensions) {

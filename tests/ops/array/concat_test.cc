@@ -81,7 +81,7 @@ TEST(ConcatV2, RejectsBadArguments) {
       {{Iota<float>({2}), Iota<float>({2})},
        AsScalar<int32_t>(-2),
        "axis -2 is out of range [-1, 1)"},
-      {{Iota<float>({2}), Iota<float>({2})}, AsTensor<int32_t>({0}, {1, 1}), "axis"},
+      {{Iota<float>({2}), Iota<float>({2})}, AsTensor<int32_t>({0}, {1, 1}), "has shape [1,1]"},
       {{Tensor(DT_FLOAT, {std::numeric_limits<int64_t>::max(), 0}),
         Tensor(DT_FLOAT, {std::numeric_limits<int64_t>::max(), 0})},
        AsScalar<int32_t>(0),
@@ -219,7 +219,9 @@ TEST(ConcatOffset, RejectsBadArguments) {
       StatusIs(kInvalidArgument, "shape[1][0] is 3, expected 2, as in shape[0]"));
   EXPECT_THAT(
       Offsets(AsScalar<int32_t>(0), {AsTensor<int32_t>({2}), AsTensor<int32_t>({3, 4})}).Run(),
-      StatusIs(kInvalidArgument, HasSubstr("in both shapes must be equal")));
+      StatusIs(kInvalidArgument,
+               HasSubstr("Dimension 0 in both shapes must be equal, but are 1 and 2: shape[0] has "
+                         "shape [1], and shape[1] has shape [2]")));
   EXPECT_THAT(Offsets(AsScalar<int32_t>(0), {AsTensor<int32_t>({}), AsTensor<int32_t>({})}).Run(),
               StatusIs(kInvalidArgument, "concat_dim 0 is out of range [0, 0)"));
   EXPECT_THAT(

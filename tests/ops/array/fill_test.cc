@@ -36,7 +36,8 @@ TEST(Fill, RejectsBadArguments) {
       {AsTensor<int64_t>({int64_t{1} << 40, int64_t{1} << 40}), AsScalar<float>(1),
        "dims: shape [1099511627776,1099511627776] has more elements"},
       {AsTensor<int32_t>({1}), AsTensor<float>({1, 2}), "value must"},
-      {AsTensor<int32_t>({1}, {1, 1}), AsScalar<float>(1), "dims must"},
+      {AsTensor<int32_t>({1}, {1, 1}), AsScalar<float>(1),
+       "Shape must be rank 1 but is rank 2: dims has shape [1,1]"},
   };
   for (const auto& c : cases) {
     OpTester tester = OpTester("Fill").Input(c.dims).Input(c.value);
@@ -120,7 +121,7 @@ TEST(Empty, ReturnsZeros) {
   EXPECT_THAT(empty(AsTensor<int32_t>({-1})).Run(),
               StatusIs(kInvalidArgument, "shape: dimension -1 of shape [?] is negative"));
   EXPECT_THAT(empty(AsScalar<int32_t>(2)).Run(),
-              StatusIs(kInvalidArgument, "shape must be a vector, but has shape []"));
+              StatusIs(kInvalidArgument, "Shape must be rank 1 but is rank 0: shape has shape []"));
 }
 
 }  // namespace

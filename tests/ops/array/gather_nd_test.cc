@@ -82,7 +82,8 @@ TEST(GatherNd, TreatsIndicesOutOfRangeByThePolicy) {
 TEST(GatherNd, RejectsBadShapes) {
   const Tensor params = Iota<float>({2, 2});
   ExpectErrors({
-      {"scalar", GatherNd(params, AsScalar<int32_t>(0)), "indices must not be a scalar"},
+      {"scalar", GatherNd(params, AsScalar<int32_t>(0)),
+       "Shape must be at least rank 1 but is rank 0: indices has shape []"},
       {"deep", GatherNd(params, AsTensor<int32_t>({0, 0, 0}, {1, 3})),
        "the last dimension of indices, of shape [1,3], must be at most the rank of params, of "
        "shape [2,2]"},
@@ -252,7 +253,7 @@ TEST(TensorScatter, RejectsBadShapes) {
        "updates has shape [1,2], expected [1,3], by indices of shape [1,1] and tensor of shape "
        "[2,3]"},
       {"scalar", TensorScatter("TensorScatterAdd", tensor, AsScalar<int32_t>(0), Iota<float>({3})),
-       "indices must not be a scalar"},
+       "Shape must be at least rank 1 but is rank 0: indices has shape []"},
       {"deep",
        TensorScatter("TensorScatterMin", tensor, AsTensor<int32_t>({0, 0, 0}, {1, 3}),
                      Iota<float>({1})),
@@ -297,12 +298,12 @@ TEST(InplaceOps, RejectBadShapes) {
   const Tensor x = Iota<float>({2, 2});
   ExpectErrors({
       {"i", OpTester("InplaceAdd").Input(x).Input(AsScalar<int32_t>(0)).Input(x),
-       "i must be a vector, but has shape []"},
+       "Shape must be rank 1 but is rank 0: i has shape []"},
       {"v", OpTester("InplaceSub").Input(x).Input<int32_t>({0}).Input(x),
        "v has shape [2,2], expected [1,2], by x of shape [2,2] and i of shape [1]"},
       {"x",
        OpTester("InplaceUpdate").Input(AsScalar<float>(0)).Input<int32_t>({0}).Input<float>({1}),
-       "x must not be a scalar"},
+       "Shape must be at least rank 1 but is rank 0: x has shape []"},
   });
 }
 

@@ -207,14 +207,16 @@ TEST(MatrixDiag, RejectsBadArguments) {
       // TensorFlow 2.21 crashes for this input.
       {"count", Diag("MatrixDiagV3", pair, K(0, 1), -1, -1),
        "diagonal must have 2 rows, the diagonals of k, but has shape [2]"},
-      {"scalar", Diag("MatrixDiagV3", zero, zero, -1, -1), "diagonal"},
+      {"scalar", Diag("MatrixDiagV3", zero, zero, -1, -1),
+       "Shape must be at least rank 1 but is rank 0: diagonal has shape []"},
       {"high", part(AsScalar<int32_t>(4)),
        "diagonal k = 4 is out of range (-3, 4) for matrices of shape [3,4]"},
       {"low", part(AsScalar<int32_t>(-3)), "diagonal k = -3 is out of range (-3, 4)"},
       {"none", part(AsTensor<int32_t>({})), "k must have one or two elements, but has 0"},
       {"matrix", part(AsTensor<int32_t>({0}, {1, 1})),
        "k must be a scalar or a vector, but has shape [1,1]"},
-      {"vector", OpTester("MatrixDiagPart").Input(pair), "Shape must be at least rank 2"},
+      {"vector", OpTester("MatrixDiagPart").Input(pair),
+       "Shape must be at least rank 2 but is rank 1: input has shape [2]"},
       {"diagonal", set(pair, zero),
        "diagonal has shape [2], expected [3], the shape of the diagonals 0 to 0 of input, of shape "
        "[3,4]"},
@@ -266,7 +268,8 @@ TEST(MatrixBandPart, RejectsBadArguments) {
        "num_lower must be at most 3, the number of rows of input, but is 4"},
       {"upper", band(Iota<float>({3, 4}), 0, INT64_MAX),
        "num_upper must be at most 4, the number of columns of input, but is 9223372036854775807"},
-      {"vector", band(Iota<float>({3}), 0, 0), "Shape must be at least rank 2"},
+      {"vector", band(Iota<float>({3}), 0, 0),
+       "Shape must be at least rank 2 but is rank 1: input has shape [3]"},
   });
 }
 
@@ -288,7 +291,8 @@ TEST(Diag, SetsTheDiagonal) {
   EXPECT_THAT(OpTester("DiagPart").UnknownInput(DT_FLOAT, {2, -1, -1, 3}).InferShape(),
               ShapeIs("[2,3]"));
   ExpectErrors({
-      {"scalar", OpTester("Diag").Input(AsScalar<float>(1)), "diagonal must not be a scalar"},
+      {"scalar", OpTester("Diag").Input(AsScalar<float>(1)),
+       "Shape must be at least rank 1 but is rank 0: diagonal has shape []"},
       {"odd", OpTester("DiagPart").Input(Iota<float>({3})),
        "input must have an even rank, at least 2, but has shape [3]"},
       {"halves", OpTester("DiagPart").Input(Iota<float>({2, 3})),

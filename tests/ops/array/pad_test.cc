@@ -98,7 +98,7 @@ TEST(Pad, RejectsBadArguments) {
        "padded input: shape [4611686018427387906,3] has more elements than fit in an int64"},
       {"value",
        OpTester("PadV2").Input(input).Input(PaddingsTensor({{0, 0}, {0, 1}})).Input<float>({1}),
-       "constant_values"},
+       "Shape must be rank 0 but is rank 1: constant_values has shape [1]"},
   });
   EXPECT_THAT(OpTester("Pad").UnknownInput(DT_FLOAT, {-1, 2}).UnknownInput(DT_INT32).InferShape(),
               ShapeIs("[?,?]"));

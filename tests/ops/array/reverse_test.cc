@@ -60,7 +60,7 @@ TEST(ReverseV2, RejectsBadArguments) {
        "dims must have one element for each dimension of tensor, of shape [2,3], but has 1"},
   });
   EXPECT_THAT(OpTester("ReverseV2").Input(tensor).Input(AsScalar<int32_t>(0)).Run(),
-              StatusIs(kInvalidArgument, "axis must be a vector, but has shape []"));
+              StatusIs(kInvalidArgument, "Shape must be rank 1 but is rank 0: axis has shape []"));
   EXPECT_THAT(OpTester("Reverse").UnknownInput(DT_FLOAT).UnknownInput(DT_BOOL, {2}).InferShape(),
               ShapeIs("[?,?]"));
 }
@@ -176,7 +176,8 @@ TEST(Roll, RejectsBadArguments) {
        "shift and axis must have the same size, but have shapes [2] and [1]"},
       {"matrix", Roll(input, AsTensor<int32_t>({1}, {1, 1}), AsTensor<int32_t>({0}, {1, 1})),
        "shift must be a scalar or a 1-D vector, but has shape [1,1]"},
-      {"scalar", Roll(AsScalar<float>(1), AsTensor<int32_t>({}), AsTensor<int32_t>({})), "input"},
+      {"scalar", Roll(AsScalar<float>(1), AsTensor<int32_t>({}), AsTensor<int32_t>({})),
+       "Shape must be at least rank 1 but is rank 0: input has shape []"},
   });
 }
 

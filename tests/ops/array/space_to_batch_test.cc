@@ -95,8 +95,9 @@ TEST(SpaceToBatch, RejectsBadArguments) {
        "dimension 1 of input, of shape [4,3], times block_shape[0] = 2 is less than its crops, 4 "
        "and 3"},
       {"image", Images("BatchToSpace", Iota<float>({4, 1, 1}), 2, {0, 0, 0, 0}),
-       "Shape must be rank 4"},
-      {"scalar", Nd("SpaceToBatchND", AsScalar<float>(1), {}, {}), "input"},
+       "Shape must be rank 4 but is rank 3: input has shape [4,1,1]"},
+      {"scalar", Nd("SpaceToBatchND", AsScalar<float>(1), {}, {}),
+       "Shape must be at least rank 1 but is rank 0: input has shape []"},
   });
   EXPECT_THAT(OpTester("SpaceToBatchND")
                   .UnknownInput(DT_FLOAT, {-1, 4, -1, 7})
@@ -161,7 +162,8 @@ TEST(SpaceToDepth, RejectsBadArguments) {
        "dimension 1 of input, of shape [1,4,4,3], must be a multiple of 3"},
       {"depth", Depth("DepthToSpace", input, 2, "NHWC"),
        "dimension 3 of input, of shape [1,4,4,3], must be a multiple of 4"},
-      {"rank", Depth("SpaceToDepth", Iota<float>({4, 4, 1}), 2, "NHWC"), "Shape must be rank 4"},
+      {"rank", Depth("SpaceToDepth", Iota<float>({4, 4, 1}), 2, "NHWC"),
+       "Shape must be rank 4 but is rank 3: input has shape [4,4,1]"},
       {"vectors", Depth("SpaceToDepth", Iota<float>({1, 1, 2, 2, 3}), 2, "NCHW_VECT_C"),
        "the last dimension of input, of shape [1,1,2,2,3], must be 4 for NCHW_VECT_C"},
       {"large", Depth("SpaceToDepth", input, INT64_MAX, "NHWC"), "block_size must be at least 2"},

@@ -234,7 +234,8 @@ TEST(StridedSlice, RejectsBadArguments) {
                   .Input(AsScalar<int32_t>(0))
                   .Input(AsScalar<int32_t>(1))
                   .Run(),
-              StatusIs(kInvalidArgument, HasSubstr("begin must be a vector")));
+              StatusIs(kInvalidArgument,
+                       HasSubstr("Shape must be rank 1 but is rank 0: begin has shape []")));
 }
 
 TEST(StridedSlice, InfersKnownDimensions) {

@@ -245,7 +245,7 @@ TEST(Transpose, RejectsNonPermutations) {
                        "perm must have 2 elements, one for each dimension of x, but has 1"));
   EXPECT_THAT(length.InferShape(), StatusIs(kInvalidArgument));
   EXPECT_THAT(OpTester("Transpose").Input(x).Input(AsScalar<int32_t>(0)).Run(),
-              StatusIs(kInvalidArgument, "perm must be a vector, but has shape []"));
+              StatusIs(kInvalidArgument, "Shape must be rank 1 but is rank 0: perm has shape []"));
 }
 
 TEST(Transpose, InfersKnownDimensions) {
@@ -294,7 +294,7 @@ TEST(InvertPermutation, RejectsNonPermutations) {
   EXPECT_THAT(OpTester("InvertPermutation").Input<int64_t>({-1}).Run(),
               StatusIs(kInvalidArgument, "x[0] = -1 is not in [0, 1)"));
   EXPECT_THAT(OpTester("InvertPermutation").Input(AsScalar<int32_t>(0)).Run(),
-              StatusIs(kInvalidArgument, "x must be a vector, but has shape []"));
+              StatusIs(kInvalidArgument, "Shape must be rank 1 but is rank 0: x has shape []"));
 }
 
 }  // namespace

@@ -71,7 +71,8 @@ TEST(Audio, ChecksItsInputs) {
       {"window", Spectrogram(samples, 1, 1), "window_size must be in [2, 2^30], but is 1"},
       {"window", Spectrogram(samples, -3, 1), "window_size must be in [2, 2^30], but is -3"},
       {"stride", Spectrogram(samples, 2, 0), "stride must be positive and fit int32, but is 0"},
-      {"rank", Spectrogram(RandomTensor(DT_FLOAT, {9}), 2, 1), "Shape must be rank 2"},
+      {"rank", Spectrogram(RandomTensor(DT_FLOAT, {9}), 2, 1),
+       "Shape must be rank 2 but is rank 1: input has shape [9]"},
   });
   const struct {
     OpTester tester;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "gradflow/ops/common/simd.h"
 #include "gradflow/testing/kernel_test.h"
 #include "tests/testing/op_reference.h"
 
@@ -117,13 +118,14 @@ TEST(Elementwise, BroadcastsShortRows) {
   }
 }
 
-// Outputs of 4 MiB and more are written with non-temporal stores.
+// Large outputs are written with non-temporal stores.
 TEST(Elementwise, WritesLargeOutputs) {
-  constexpr int64_t kRows = 1027;
+  constexpr int64_t kRows = 3083;
   for (const DataType dtype : {DT_FLOAT, DT_HALF}) {
     SCOPED_TRACE(DataTypeString(dtype));
     const int64_t columns = dtype == DT_FLOAT ? 1033 : 2063;
     const Tensor x = RandomTensor(dtype, {kRows, columns}, -9, 9, 1);
+    ASSERT_GE(x.TotalBytes(), static_cast<size_t>(MinNonTemporalBytes()));
     for (const TensorShape& shape : {TensorShape({kRows, columns}), TensorShape({columns}),
                                      TensorShape({kRows, 1}), TensorShape()}) {
       SCOPED_TRACE(shape.DebugString());

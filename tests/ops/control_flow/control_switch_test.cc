@@ -38,9 +38,10 @@ TEST(Switch, PassesDataToOneOutput) {
 
 TEST(Switch, NeedsAScalar) {
   ExpectErrors(
-      {{"vector", OpTester("Switch").Input<float>({1}).Input<bool>({true}), "pred"},
+      {{"vector", OpTester("Switch").Input<float>({1}).Input<bool>({true}),
+        "Shape must be rank 0 but is rank 1: pred has shape [1]"},
        {"_SwitchN", OpTester("_SwitchN").Input<float>({1}).Input<int32_t>({1}).Attr("num_outs", 2),
-        "output_index"}});
+        "Shape must be rank 0 but is rank 1: output_index has shape [1]"}});
 }
 
 TEST(SwitchN, PassesDataToTheLastOutputForOtherIndexes) {

@@ -50,7 +50,8 @@ TEST(LoopCond, ReturnsAScalar) {
     EXPECT_THAT(OpTester("LoopCond").Input(AsScalar<bool>(value)).RunOne(),
                 TensorEq(AsScalar<bool>(value)));
   }
-  ExpectErrors({{"vector", OpTester("LoopCond").Input<bool>({true}), "input"}});
+  ExpectErrors({{"vector", OpTester("LoopCond").Input<bool>({true}),
+                 "Shape must be rank 0 but is rank 1: input has shape [1]"}});
 }
 
 }  // namespace

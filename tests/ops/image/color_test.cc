@@ -107,7 +107,8 @@ TEST(Colors, RejectBadArguments) {
                 StatusIs(absl::StatusCode::kFailedPrecondition,
                          ::testing::HasSubstr("images must have 3 channels")));
     EXPECT_THAT(OpTester(op).Input(AsScalar<float>(1)).Run(),
-                StatusIs(kInvalidArgument, ::testing::HasSubstr("scalar")));
+                StatusIs(kInvalidArgument,
+                         ::testing::HasSubstr("Shape must be at least rank 1 but is rank 0")));
   }
   for (const char* const op : {"AdjustHue", "AdjustSaturation", "AdjustContrastv2"}) {
     ExpectErrors(
@@ -166,7 +167,8 @@ TEST(DrawBoundingBoxes, RejectsBadArguments) {
                  RandomTensor(DT_FLOAT, colors)});
   };
   ExpectErrors({
-      {"rank", tester({2, 2, 1}, {1, 1, 4}, {1, 4}), "Shape must be rank"},
+      {"rank", tester({2, 2, 1}, {1, 1, 4}, {1, 4}),
+       "Shape must be rank 4 but is rank 3: images has shape [2,2,1]"},
       {"columns", tester({1, 2, 2, 1}, {1, 1, 3}, {1, 4}),
        "Dimension must be 4 but is 3: dimension 2 of boxes"},
       {"batch", tester({2, 2, 2, 1}, {1, 1, 4}, {1, 4}), "the same batch"},

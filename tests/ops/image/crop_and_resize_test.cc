@@ -221,7 +221,7 @@ TEST(CropAndResize, RejectsBadArguments) {
       {"boxes", crop(AsTensor<float>({0, 0, 1}, {1, 3}), {0}, {1, 1}), "boxes"},
       {"count", crop(one, {0, 0}, {1, 1}), "box_ind"},
       {"size", crop(one, {0}, {1, 0}), "crop_size must be positive, but is 1 x 0"},
-      {"sizes", crop(one, {0}, {1}), "crop_size"},
+      {"sizes", crop(one, {0}, {1}), "has shape [1]"},
       {"channels",
        OpTester("CropAndResizeGradImage")
            .Inputs({image, one, AsTensor<int32_t>({0})})

@@ -83,14 +83,17 @@ TEST(MatrixSolveLs, RejectsInvalidInputs) {
   };
   ExpectErrors({
       {"rows", solve({2, 3}, {3, 1}), "Dimensions must be equal, but are 2 and 3: matrix"},
-      {"batches", solve({2, 2, 2}, {1, 2, 1}), "the batch"},
-      {"rank", solve({2}, {2, 1}), "Shape must be at least rank 2"},
+      {"batches", solve({2, 2, 2}, {1, 2, 1}),
+       "the batches of matrix and rhs: Dimension 0 in both shapes must be equal, but are 2 and 1: "
+       "the batch of matrix has shape [2], and the batch of rhs has shape [1]"},
+      {"rank", solve({2}, {2, 1}),
+       "Shape must be at least rank 2 but is rank 1: matrix has shape [2]"},
       {"regularizer",
        OpTester("MatrixSolveLs")
            .Input(Tensor(DT_FLOAT, {2, 2}))
            .Input(Tensor(DT_FLOAT, {2, 1}))
            .Input(AsTensor<double>({1})),
-       "l2_regularizer"},
+       "Shape must be rank 0 but is rank 1: l2_regularizer has shape [1]"},
   });
   const Tensor one = AsTensor<float>({1}, {1, 1});
   EXPECT_THAT(SolveLs(one, one, -1, true).Run(),

@@ -208,7 +208,9 @@ TEST(Lu, RejectsInvalidInputs) {
   ExpectErrors({
       {"square", solve({2, 3}, {2, 1}), "matrix must be square matrices, but has shape [2,3]"},
       {"rows", solve({2, 2}, {3, 1}), "Dimensions must be equal, but are 2 and 3: matrix"},
-      {"batches", solve({2, 2, 2}, {2, 1}), "the batch"},
+      {"batches", solve({2, 2, 2}, {2, 1}),
+       "the batches of matrix and rhs: Shapes must be equal rank, but are 1 and 0: the batch of "
+       "matrix has shape [2], and the batch of rhs has shape []"},
       {"vector", solve({2, 2}, {2}),
        "Shape must be at least rank 2 but is rank 1: rhs has shape [2]"},
   });

@@ -188,7 +188,8 @@ TEST(MatrixExponential, TakesEmptyTensors) {
 TEST(MatrixExponential, RejectsInvalidInputs) {
   for (const char* op : {"MatrixExponential", "MatrixSquareRoot", "MatrixLogarithm"}) {
     ExpectErrors({
-        {"rank", OpTester(op).Input(Tensor(DT_COMPLEX64, {2})), "Shape must be at least rank 2"},
+        {"rank", OpTester(op).Input(Tensor(DT_COMPLEX64, {2})),
+         "Shape must be at least rank 2 but is rank 1: input has shape [2]"},
         {"square", OpTester(op).Input(Tensor(DT_COMPLEX64, {2, 3})),
          "input must be square matrices, but has shape [2,3]"},
     });

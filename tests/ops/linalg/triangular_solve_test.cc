@@ -133,12 +133,14 @@ TEST(MatrixTriangularSolve, RejectsInvalidInputs) {
        "matrix must be square matrices, but has shape [2,3]"},
       {"rows", solve("MatrixTriangularSolve", {2, 2}, {3, 1}),
        "Dimensions must be equal, but are 2 and 3: matrix"},
-      {"batches", solve("MatrixTriangularSolve", {2, 2, 2}, {3, 2, 1}), "the batch"},
+      {"batches", solve("MatrixTriangularSolve", {2, 2, 2}, {3, 2, 1}),
+       "the batches of matrix and rhs: shapes [2] and [3] cannot be broadcast together"},
       {"columns", solve("BandedTriangularSolve", {2, 3}, {2, 1}),
        "Dimensions must be equal, but are 3 and 2: matrix"},
       {"no bands", solve("BandedTriangularSolve", {0, 3}, {3, 1}),
        "matrix must have one band at least, but has shape [0,3]"},
-      {"vector", solve("BandedTriangularSolve", {1, 2}, {2}), "Shape must be at least rank 2"},
+      {"vector", solve("BandedTriangularSolve", {1, 2}, {2}),
+       "Shape must be at least rank 2 but is rank 1: rhs has shape [2]"},
   });
 }
 

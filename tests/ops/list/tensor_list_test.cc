@@ -49,7 +49,7 @@ TEST(EmptyTensorList, ChecksTheShape) {
            .Input(kNoShape)
            .Input(AsTensor<int32_t>({1}))
            .Attr("element_dtype", DT_FLOAT),
-       "max_num_elements"},
+       "Shape must be rank 0 but is rank 1: max_num_elements has shape [1]"},
   });
 }
 
@@ -90,7 +90,7 @@ TEST(TensorListPushBack, ChecksTheElement) {
   }
   ExpectErrors(
       {{"rank", OpTester("TensorListPushBack").Input(Tensor(DT_VARIANT, {2})).Input<float>({1}),
-        "input_handle"}});
+        "Shape must be rank 0 but is rank 1: input_handle has shape [2]"}});
 }
 
 // Runs a kernel whose first input is a list that nothing else reads.
@@ -326,8 +326,10 @@ TEST(TensorListConcatLists, AppendsListsToLists) {
   EXPECT_THAT(
       concat(a, Tensor(DT_VARIANT, {})),
       StatusIs(kInvalidArgument, "element 0 of input_b must hold a list of tensors, but does not"));
-  EXPECT_THAT(concat(a, ListsOf({b})),
-              StatusIs(kInvalidArgument, HasSubstr("Shapes must be equal rank")));
+  EXPECT_THAT(
+      concat(a, ListsOf({b})),
+      StatusIs(kInvalidArgument, HasSubstr("Shapes must be equal rank, but are 0 and 1: input_a "
+                                           "has shape [], and input_b has shape [1]")));
 }
 
 }  // namespace

@@ -134,7 +134,8 @@ TEST(HashTable, ChecksItsInputs) {
     const char* error;
   } cases[] = {
       {Strings({"a", "b"}), Ints({1}), "values must have shape [2], but have shape [1]"},
-      {Tensor(tstring("a")), AsScalar<int64_t>(1), "keys must be a vector, but has shape []"},
+      {Tensor(tstring("a")), AsScalar<int64_t>(1),
+       "Shape must be rank 1 but is rank 0: keys has shape []"},
       {Strings({}), Ints({}), "keys must not be empty"},
       {Ints({1}), Ints({1}), "keys must be of type string, the type of the table's keys"},
       {Strings({"a"}), AsTensor<float>({1}), "values must be of type int64"},
@@ -518,7 +519,8 @@ TEST_F(TextFileTable, ReportsTheLineOfAnError) {
   EXPECT_THAT(read(Tensor(tstring())),
               StatusIs(kInvalidArgument, "filename must be a path, but is ''"));
   EXPECT_THAT(read(Strings({"a"})),
-              StatusIs(kInvalidArgument, HasSubstr("filename must be a scalar")));
+              StatusIs(kInvalidArgument,
+                       HasSubstr("Shape must be rank 0 but is rank 1: filename has shape [1]")));
 }
 
 // ---- In a session ----

@@ -179,7 +179,8 @@ TEST(Bincount, RejectsInvalidInputs) {
   const Tensor ones(DT_FLOAT, {0});
   ExpectErrors({
       {"size", bincount(values, AsScalar<int32_t>(-1), ones), "size is -1, expected at least 0"},
-      {"size of a vector", bincount(values, AsTensor<int32_t>({3}), ones), "size"},
+      {"size of a vector", bincount(values, AsTensor<int32_t>({3}), ones),
+       "Shape must be rank 0 but is rank 1: size has shape [1]"},
       {"weights", bincount(values, size, AsTensor<float>({1, 2, 3})),
        "weights must be empty or have the size of arr, [2], but have shape [3]"},
       {"weights of rows", dense(values, size, AsTensor<float>({1, 2}, {1, 2})),
@@ -280,7 +281,8 @@ TEST(HistogramFixedWidth, RejectsInvalidInputs) {
   const Tensor range = AsTensor<float>({0, 5});
   ExpectErrors({
       {"bins", histogram(x, range, AsScalar<int32_t>(0)), "nbins is 0, expected at least 1"},
-      {"bins of a vector", histogram(x, range, AsTensor<int32_t>({2})), "nbins"},
+      {"bins of a vector", histogram(x, range, AsTensor<int32_t>({2})),
+       "Shape must be rank 0 but is rank 1: nbins has shape [1]"},
       {"range", histogram(x, AsTensor<float>({0, 1, 2}), AsScalar<int32_t>(2)),
        "value_range must have shape [2], but has shape [3]"},
   });

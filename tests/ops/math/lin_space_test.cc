@@ -50,8 +50,10 @@ TEST(LinSpace, RejectsInvalidInputs) {
   };
   ExpectErrors({
       {"num", space(AsScalar<float>(0), AsScalar<int32_t>(0)), "num is 0, expected at least 1"},
-      {"num of a vector", space(AsScalar<float>(0), AsTensor<int32_t>({1})), "num"},
-      {"start", space(AsTensor<float>({0}), AsScalar<int32_t>(2)), "start"},
+      {"num of a vector", space(AsScalar<float>(0), AsTensor<int32_t>({1})),
+       "Shape must be rank 0 but is rank 1: num has shape [1]"},
+      {"start", space(AsTensor<float>({0}), AsScalar<int32_t>(2)),
+       "Shape must be rank 0 but is rank 1: start has shape [1]"},
   });
   EXPECT_THAT(
       OpTester("LinSpace")

@@ -124,7 +124,8 @@ TEST(Range, TakesVectorsOfOneElement) {
                   .UnknownInput(DT_INT32)
                   .UnknownInput(DT_INT32)
                   .InferShape(),
-              StatusIs(kInvalidArgument, HasSubstr("Shape must be rank 0")));
+              StatusIs(kInvalidArgument,
+                       HasSubstr("Shape must be rank 0 but is rank 1: start has shape [1]")));
 }
 
 TEST(Range, InfersAVector) {

@@ -373,7 +373,8 @@ TEST(SegmentSum, RejectsInvalidInputs) {
       {"sign", sorted(AsTensor<int64_t>({-1, 0, 4})), "segment_ids[0] is -1, expected at least 0"},
       {"length", sorted(AsTensor<int32_t>({1, 4})),
        "Dimensions must be equal, but are 3 and 2: data"},
-      {"rank of ids", sorted(AsTensor<int32_t>({1, 4, 4, 4}, {2, 2})), "segment_ids"},
+      {"rank of ids", sorted(AsTensor<int32_t>({1, 4, 4, 4}, {2, 2})),
+       "Shape must be rank 1 but is rank 2: segment_ids has shape [2,2]"},
       {"scalar", OpTester("SegmentMax").Input(AsScalar<float>(1)).Input(AsTensor<int32_t>({0})),
        "data"},
   });
@@ -400,7 +401,8 @@ TEST(UnsortedSegmentSum, RejectsInvalidInputs) {
     ExpectErrors({
         {"negative", OpTester(op).Input(x).Input(ids).Input(AsScalar<int32_t>(-3)),
          "num_segments is -3, expected at least 0"},
-        {"vector", OpTester(op).Input(x).Input(ids).Input(AsTensor<int32_t>({3})), "num_segments"},
+        {"vector", OpTester(op).Input(x).Input(ids).Input(AsTensor<int32_t>({3})),
+         "Shape must be rank 0 but is rank 1: num_segments has shape [1]"},
         {"prefix",
          OpTester(op).Input(x).Input(AsTensor<int32_t>({1, 2})).Input(AsScalar<int32_t>(3)),
          "Dimensions must be equal, but are 3 and 2: data has shape [3,2], and segment_ids has "

@@ -80,7 +80,8 @@ TEST(BatchNormWithGlobalNormalization, RejectsBadShapes) {
       {"rank", tester(forward, {c, c, c, c, c}),
        "Shape must be rank 4 but is rank 1: t has shape [3]"},
       {"mean", tester(forward, {x, other, c, c, c}), "m has shape [2], expected 3 channels"},
-      {"gamma", tester(forward, {x, c, c, c, x}), "Shape must be rank 1"},
+      {"gamma", tester(forward, {x, c, c, c, x}),
+       "Shape must be rank 1 but is rank 4: gamma has shape [1,2,2,3]"},
       {"backprop", tester(grad, {x, c, c, c, Iota<float>({2, 2, 2, 3})}),
        "backprop has shape [2,2,2,3], expected [1,2,2,3] (the shape of t)"},
   });

@@ -556,8 +556,16 @@ TEST(Conv, RejectsInvalidInputs) {
   const Tensor f = floats({2, 2, 4, 2});
   const Tensor dy = floats({1, 3, 3, 2});
   const ConvError errors[] = {
-      {"Conv2D", {floats({4, 4, 4}), f}, nullptr, {}, "Shape must be rank 4"},
-      {"Conv2D", {x, floats({2, 2, 4})}, nullptr, {}, "Shape must be rank 4"},
+      {"Conv2D",
+       {floats({4, 4, 4}), f},
+       nullptr,
+       {},
+       "Shape must be rank 4 but is rank 3: input has shape [4,4,4]"},
+      {"Conv2D",
+       {x, floats({2, 2, 4})},
+       nullptr,
+       {},
+       "Shape must be rank 4 but is rank 3: filter has shape [2,2,4]"},
       {"Conv2D", {x, floats({2, 0, 4, 2})}, nullptr, {}, "expected no dimension of 0"},
       {"Conv2D",
        {x, floats({2, 2, 3, 2})},
@@ -599,7 +607,7 @@ TEST(Conv, RejectsInvalidInputs) {
        {AsTensor<int32_t>({4}, {1, 1}), f, dy},
        nullptr,
        {},
-       "input_sizes must"},
+       "Shape must be rank 1 but is rank 2: input_sizes has shape [1,1]"},
       {"Conv2DBackpropInput",
        {AsTensor<int32_t>({1, 5, 4, 4}), f, dy},
        nullptr,
@@ -609,7 +617,7 @@ TEST(Conv, RejectsInvalidInputs) {
        {AsTensor<int32_t>({1, 4, 4, 4}), f, floats({3, 3, 2})},
        nullptr,
        {},
-       "Shape must be rank 4"},
+       "Shape must be rank 4 but is rank 3: out_backprop has shape [3,3,2]"},
       {"Conv2DBackpropFilter",
        {x, AsTensor<int32_t>({2, 2, 4}), dy},
        nullptr,
@@ -669,7 +677,8 @@ TEST(Conv, RejectsInvalidPaddingsAndGroups) {
   EXPECT_THAT(conv("SAME", {}, 2, -1),
               StatusIs(kInvalidArgument, HasSubstr("batch_dims is -1, expected 0 to 251")));
   EXPECT_THAT(conv("SAME", {}, 2, 2),
-              StatusIs(kInvalidArgument, HasSubstr("Shape must be rank 5")));
+              StatusIs(kInvalidArgument,
+                       HasSubstr("Shape must be rank 5 but is rank 4: input has shape [1,4,4,4]")));
 }
 
 // The number of groups follows from the shapes. A kernel must not reuse data that it kept for

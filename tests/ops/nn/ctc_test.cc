@@ -149,7 +149,7 @@ TEST(CTCLoss, ChecksItsInputs) {
   }
   ExpectErrors({{"batch", Loss("CTCLoss", logits, {{0}, {1}}, {4}), "sequence_length"},
                 {"rank", Loss("CTCLoss", RandomTensor(DT_FLOAT, {2, 3}), {{0}, {1}}, {4, 4}),
-                 "Shape must be rank 3"}});
+                 "Shape must be rank 3 but is rank 2: inputs has shape [2,3]"}});
 }
 
 // The most probable labels of a wide beam are the most probable labels.

@@ -217,9 +217,12 @@ TEST(Dilation2D, RejectsInvalidInputs) {
   };
   const std::vector<int64_t> ones = {1, 1, 1, 1};
   EXPECT_THAT(run({3, 3, 3}, {2, 2, 3}, ones, ones),
-              StatusIs(kInvalidArgument, HasSubstr("Shape must be rank 4")));
-  EXPECT_THAT(run({1, 3, 3, 3}, {2, 2, 1, 3}, ones, ones),
-              StatusIs(kInvalidArgument, HasSubstr("Shape must be rank 3")));
+              StatusIs(kInvalidArgument,
+                       HasSubstr("Shape must be rank 4 but is rank 3: input has shape [3,3,3]")));
+  EXPECT_THAT(
+      run({1, 3, 3, 3}, {2, 2, 1, 3}, ones, ones),
+      StatusIs(kInvalidArgument,
+               HasSubstr("Shape must be rank 3 but is rank 4: filter has shape [2,2,1,3]")));
   EXPECT_THAT(run({1, 3, 3, 3}, {2, 2, 2}, ones, ones),
               StatusIs(kInvalidArgument, HasSubstr("filter has depth 2, expected 3 (the depth")));
   EXPECT_THAT(run({1, 3, 3, 3}, {0, 2, 3}, ones, ones),

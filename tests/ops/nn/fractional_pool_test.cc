@@ -135,7 +135,7 @@ TEST(FractionalPool, RejectsBadArguments) {
       {"size", Pool("FractionalAvgPool", x, {1, 5, 1, 1}, false, false),
        "dimension 1 of value is 4, expected a size from its pooling_ratio 5"},
       {"rank", Pool("FractionalAvgPool", Iota<float>({4, 4}), {1, 1, 1, 1}, false, false),
-       "Shape must be rank 4"},
+       "Shape must be rank 4 but is rank 2: value has shape [4,4]"},
       {"seed",
        Pool("FractionalAvgPool", x, {1, 1, 1, 1}, false, false).Attr("deterministic", false),
        "expected 0, as deterministic is false"},

@@ -140,7 +140,9 @@ TEST(Lrn, RejectsShapesAndRadii) {
       grad.Input(RandomTensor(DT_FLOAT, {1, 1, 2, i == other ? 3 : 2}));
     }
     EXPECT_THAT(grad.Run(),
-                StatusIs(kInvalidArgument, ::testing::HasSubstr("in both shapes must be equal")));
+                StatusIs(kInvalidArgument,
+                         ::testing::HasSubstr("Dimension 3 in both shapes must be equal, but are 2 "
+                                              "and 3: input_grads has shape [1,1,2,2], and ")));
     EXPECT_FALSE(grad.InferShape().ok());
   }
 }

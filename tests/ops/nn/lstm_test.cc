@@ -358,7 +358,9 @@ TEST(Lstm, RejectsShapes) {
   }
   OpTester op("BlockLSTM");
   op.Input(AsTensor<int64_t>({3})).Inputs(LstmInputs(c, DT_FLOAT));
-  EXPECT_THAT(op.Run(), StatusIs(kInvalidArgument, HasSubstr("Shape must be rank 0")));
+  EXPECT_THAT(op.Run(),
+              StatusIs(kInvalidArgument,
+                       HasSubstr("Shape must be rank 0 but is rank 1: seq_len_max has shape [1]")));
   // Multiples of these sizes do not fit an int64.
   const int64_t huge = int64_t{1} << 61;
   std::vector<Tensor> in = LstmOfOneStep(LstmInputs({1, 0, 2, 3, 1}, DT_FLOAT));

@@ -327,7 +327,7 @@ TEST(FakeQuant, HasTheSameBitsOnAllThreadsAndTargets) {
   std::mt19937 random(7);
   for (int round = 0; round < 70; ++round) {
     const int64_t channels = 1 + random() % (round % 3 == 0 ? 2000 : 70);
-    const int64_t rows = 1 + random() % ((round % 10 == 0 ? 1500000 : 100000) / channels + 1);
+    const int64_t rows = 1 + random() % ((round % 10 == 0 ? 4000000 : 100000) / channels + 1);
     SCOPED_TRACE(absl::StrCat("[", rows, ",", channels, "]"));
     const Tensor inputs = RandomTensor(DT_FLOAT, {rows, channels}, -3, 3, round);
     const int num_bits = 2 + round % 15;

@@ -262,7 +262,7 @@ TEST(QuantizeAndDequantize, RejectsBadArguments) {
        Quantized("QuantizeAndDequantizeV3", input, one, one).Input(AsScalar<int32_t>(0)),
        "num_bits must be in [1, 61], but is 0"},
       {"bits shape", Quantized("QuantizeAndDequantizeV3", input, one, one).Input<int32_t>({8}),
-       "num_bits"},
+       "Shape must be rank 0 but is rank 1: num_bits has shape [1]"},
   });
   EXPECT_THAT(quantized(one, AsScalar<float>(0), -1).Run(),
               StatusIs(kInvalidArgument, "Invalid range: input_min 1 > input_max 0"));
@@ -329,7 +329,8 @@ TEST(QuantizeAndDequantizeV4Grad, RejectsBadArguments) {
       {"2022-062", Gradient(x, x, Tensor(DT_FLOAT, {0}), AsScalar<float>(-10)),
        "input_min must have shape []"},
       {"gradients", Gradient(Iota<float>({3}), x, AsScalar<float>(0), AsScalar<float>(1)),
-       "gradients"},
+       "Dimension 0 in both shapes must be equal, but are 3 and 2: gradients has shape [3], and "
+       "input has shape [2]"},
   });
 }
 

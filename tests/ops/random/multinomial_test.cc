@@ -54,8 +54,10 @@ TEST(Multinomial, RejectsBadArguments) {
     OpTester tester;
     const char* error;
   } cases[] = {
-      {Draw(AsTensor<float>({1, 2}), one), "Shape must be rank 2"},
-      {Draw(logits, AsTensor<int32_t>({1})), "num_samples must be a scalar, but has shape [1]"},
+      {Draw(AsTensor<float>({1, 2}), one),
+       "Shape must be rank 2 but is rank 1: logits has shape [2]"},
+      {Draw(logits, AsTensor<int32_t>({1})),
+       "Shape must be rank 0 but is rank 1: num_samples has shape [1]"},
       {Draw(logits, AsScalar<int32_t>(-1)), "num_samples must not be negative, but is -1"},
       {Draw(Tensor(DT_FLOAT, {2, 0}), one), "logits must have at least one column"},
       {Draw(Tensor(DT_FLOAT, {int64_t{1} << 40, 0}), one), "logits must have at most 2147483647"},

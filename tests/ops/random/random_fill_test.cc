@@ -244,7 +244,7 @@ TEST(RandomFill, RejectsBadArguments) {
     OpTester tester;
     const char* error;
   } cases[] = {
-      {uniform(AsScalar<int32_t>(2)), "shape must be a vector, but has shape []"},
+      {uniform(AsScalar<int32_t>(2)), "Shape must be rank 1 but is rank 0: shape has shape []"},
       {uniform(AsTensor<int32_t>({-1})), "shape: dimension -1"},
       {uniform(AsTensor<int64_t>({int64_t{1} << 40, int64_t{1} << 40})), "has more elements"},
       {OpTester("StatelessRandomUniform").Input(two).Input<int32_t>({1, 2, 3}),
@@ -252,12 +252,16 @@ TEST(RandomFill, RejectsBadArguments) {
       {OpTester("StatelessRandomGetKeyCounter").Input(AsScalar<int32_t>(1)),
        "seed must have shape [2], but has shape []"},
       {range(low, low), "minval must be less than maxval, but they are 5 and 5"},
-      {range(AsTensor<int32_t>({1}), low), "minval must be a scalar, but has shape [1]"},
-      {range(low, AsTensor<int32_t>({1})), "maxval must be a scalar, but has shape [1]"},
+      {range(AsTensor<int32_t>({1}), low),
+       "Shape must be rank 0 but is rank 1: minval has shape [1]"},
+      {range(low, AsTensor<int32_t>({1})),
+       "Shape must be rank 0 but is rank 1: maxval has shape [1]"},
       {keyed(counter, counter, alg), "key must have shape [1], but has shape [2]"},
       {keyed(key, key, alg), "counter must have at least 2 elements, but has 1"},
-      {keyed(key, AsScalar<uint64_t>(1), alg), "counter must be a vector, but has shape []"},
-      {keyed(key, counter, AsTensor<int32_t>({1})), "alg must be a scalar, but has shape [1]"},
+      {keyed(key, AsScalar<uint64_t>(1), alg),
+       "Shape must be rank 1 but is rank 0: counter has shape []"},
+      {keyed(key, counter, AsTensor<int32_t>({1})),
+       "Shape must be rank 0 but is rank 1: alg has shape [1]"},
       {keyed(key, counter, AsScalar<int32_t>(2)),
        "alg must be 1 (Philox) or 3 (automatic), but "
        "is 2"},

@@ -63,7 +63,8 @@ TEST(RandomGamma, RejectsBadArguments) {
     OpTester tester;
     const char* error;
   } cases[] = {
-      {Gamma(AsScalar<int32_t>(2), alpha), "shape must be a vector, but has shape []"},
+      {Gamma(AsScalar<int32_t>(2), alpha),
+       "Shape must be rank 1 but is rank 0: shape has shape []"},
       {Gamma(AsTensor<int32_t>({-2}), alpha), "shape: dimension -2"},
       {GammaBySeed(AsTensor<int32_t>({2, 3}), alpha),
        "shape must end with the shape of alpha, but they are [2,3] and [2]"},

@@ -55,12 +55,14 @@ TEST(SparseSerialize, StringsAndVariantsReturnTheTensors) {
 }
 
 TEST(SparseSerialize, DeserializeManySparseNeedsAMatrix) {
-  EXPECT_THAT(OpTester("DeserializeManySparse")
-                  .Input(AsTensor<tstring>({"a", "b", "c"}))
-                  .Attr("dtype", DT_FLOAT)
-                  .ShapeIsData()
-                  .Run(),
-              StatusIs(kInvalidArgument, HasSubstr("serialized_sparse")));
+  EXPECT_THAT(
+      OpTester("DeserializeManySparse")
+          .Input(AsTensor<tstring>({"a", "b", "c"}))
+          .Attr("dtype", DT_FLOAT)
+          .ShapeIsData()
+          .Run(),
+      StatusIs(kInvalidArgument,
+               HasSubstr("Shape must be rank 2 but is rank 1: serialized_sparse has shape [3]")));
 }
 
 TEST(SparseSerialize, ChecksItsInputs) {

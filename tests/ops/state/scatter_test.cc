@@ -210,7 +210,8 @@ TEST(ResourceGather, ReadsSlices) {
   EXPECT_THAT(OpTester("ResourceGather").Input(var).Input<int32_t>({4}).Run(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("indices[0] = 4")));
   EXPECT_THAT(OpTester("ResourceGather").Input(AsScalar<float>(1)).Input<int32_t>({0}).Run(),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("scalar")));
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("Shape must be at least rank 1 but is rank 0")));
   EXPECT_THAT(OpTester("ResourceGatherNd").Input(var).Input<int32_t>({4, 0}, {1, 2}).Run(),
               StatusIs(absl::StatusCode::kInvalidArgument));
 }

@@ -549,7 +549,8 @@ TEST(VariableOps, CountUpToStopsAtItsLimit) {
                   StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("has reached the limit of 3")));
     }
     EXPECT_THAT(OpTester(op).Input<int32_t>({1, 2}).Attr("limit", 3).Run(),
-                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("must be a scalar")));
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("variable 'input0' must be a scalar, but has shape [2]")));
     constexpr int64_t kLarge = int64_t{1} << 31;
     EXPECT_THAT(OpTester(op).Input(AsScalar<int32_t>(INT32_MAX)).Attr("limit", kLarge).Run(),
                 StatusIs(absl::StatusCode::kInvalidArgument,

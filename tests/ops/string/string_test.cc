@@ -91,15 +91,22 @@ TEST(Strings, HaveShapesOfTheirInputs) {
 TEST(Strings, CheckTheirInputs) {
   const Tensor ab = Texts({"a", "b"});
   ExpectErrors({
-      {"join", Op("StringJoin", {ab, Texts({"c"})}), "inputs"},
-      {"split rank", Op("StringSplitV2", {Text("a"), Text(",")}), "input"},
-      {"split separator", Op("StringSplit", {ab, ab}).Attr("skip_empty", true), "delimiter"},
-      {"substr", Op("Substr", {ab, AsTensor<int32_t>({1, 2}), AsScalar<int32_t>(1)}), "pos"},
+      {"join", Op("StringJoin", {ab, Texts({"c"})}),
+       "Dimension 0 in both shapes must be equal, but are 2 and 1: an earlier input has shape [2], "
+       "and inputs[1] has shape [1]"},
+      {"split rank", Op("StringSplitV2", {Text("a"), Text(",")}),
+       "Shape must be rank 1 but is rank 0: input has shape []"},
+      {"split separator", Op("StringSplit", {ab, ab}).Attr("skip_empty", true),
+       "Shape must be rank 0 but is rank 1: delimiter has shape [2]"},
+      {"substr", Op("Substr", {ab, AsTensor<int32_t>({1, 2}), AsScalar<int32_t>(1)}),
+       "Shapes must be equal rank, but are 1 and 0: pos has shape [2], and len has shape []"},
       {"substr shapes",
        Op("Substr", {ab, AsTensor<int32_t>({1, 2, 3}), AsTensor<int32_t>({1, 1, 1})}),
        "cannot be broadcast"},
-      {"regex", Op("RegexFullMatch", {ab, ab}), "pattern"},
-      {"rewrite", Op("RegexReplace", {ab, Text("a"), ab}), "rewrite"},
+      {"regex", Op("RegexFullMatch", {ab, ab}),
+       "Shape must be rank 0 but is rank 1: pattern has shape [2]"},
+      {"rewrite", Op("RegexReplace", {ab, Text("a"), ab}),
+       "Shape must be rank 0 but is rank 1: rewrite has shape [2]"},
       {"segments",
        Op("UnsortedSegmentJoin", {ab, AsTensor<int32_t>({0, 1}), AsScalar<int32_t>(-1)}),
        "num_segments must not be negative, but is -1"},
@@ -107,7 +114,7 @@ TEST(Strings, CheckTheirInputs) {
        "Dimensions must be equal, but are 2 and 1: inputs has shape [2], and segment_ids has shape "
        "[1]"},
       {"ids scalar", Op("UnsortedSegmentJoin", {ab, AsScalar<int32_t>(0), AsScalar<int32_t>(1)}),
-       "segment_ids"},
+       "Shape must be at least rank 1 but is rank 0: segment_ids has shape []"},
       {"duplicate", Op("ReduceJoin", {ab, AsTensor<int32_t>({0, -1})}),
        "reduction_indices names dimension 0 twice"},
   });

@@ -470,7 +470,7 @@ TEST_P(OptimizerTest, ErrorsChangeNothing) {
   expect(variables, RandomTensor(DT_FLOAT, {2}), rows,
          "Shapes must be equal rank, but are 2 and 1");
   expect(std::vector<Tensor>(c.variables, RandomTensor(DT_FLOAT, {}, 0.5, 1)), grad, rows,
-         "Shape must be at least rank 1");
+         "Shape must be at least rank 1 but is rank 0: var has shape []");
 }
 
 TEST(Optimizers, ScalarsAreChecked) {

@@ -237,9 +237,11 @@ TEST_P(FunctionsTest, CaseRunsTheLastBranchForOtherIndexes) {
                 IsOk());
     EXPECT_EQ(outputs_[0].scalar<int64_t>()(), value) << index;
   }
-  EXPECT_THAT(Run({{"x", AsScalar<int64_t>(10)}, {"index", AsTensor<int32_t>({1})}}, {"case"}),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       "node 'case' (Case): branch_index must be a scalar, but has shape [1]"));
+  EXPECT_THAT(
+      Run({{"x", AsScalar<int64_t>(10)}, {"index", AsTensor<int32_t>({1})}}, {"case"}),
+      StatusIs(
+          absl::StatusCode::kInvalidArgument,
+          "node 'case' (Case): Shape must be rank 0 but is rank 1: branch_index has shape [1]"));
 }
 
 TEST_P(FunctionsTest, WhileRepeatsUntilItsConditionIsFalse) {
