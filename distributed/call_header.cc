@@ -89,9 +89,16 @@ absl::Status CheckHeader(const CallHeader& header) {
     return errors::InvalidArgument("the group has ", header.group_size, " ranks and the rank is ",
                                    header.group_rank);
   }
-  if (header.timeout_ms < 0 || header.num_elements < 0 || header.rank_of_shape < 0 ||
+  // Larger numbers could overflow when they are multiplied by the size of an element.
+  constexpr int64_t kMaxElements = int64_t{1} << 56;
+  if (header.timeout_ms < 0 || header.timeout_ms > kMaxTimeout.count() || header.num_elements < 0 ||
+      header.num_elements > kMaxElements || header.rank_of_shape < 0 ||
       header.op[sizeof(header.op) - 1] != 0) {
     return errors::InvalidArgument("the timeout, the shape or the name is not valid");
+  }
+  if (header.type != static_cast<uint8_t>(CollectiveType::kBarrier) &&
+      !DataTypeIsPlainBytes(static_cast<DataType>(header.dtype))) {
+    return errors::InvalidArgument("tensors of type ", header.dtype, " cannot be exchanged");
   }
   return absl::OkStatus();
 }

@@ -5,6 +5,7 @@
 #ifndef GRADFLOW_DISTRIBUTED_CALL_HEADER_H_
 #define GRADFLOW_DISTRIBUTED_CALL_HEADER_H_
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <type_traits>
@@ -13,6 +14,9 @@
 #include "gradflow/core/collectives.h"
 
 namespace gradflow::distributed {
+
+// The maximum timeout of a call, a year. Longer timeouts could overflow in deadlines.
+inline constexpr std::chrono::milliseconds kMaxTimeout = std::chrono::hours(365 * 24);
 
 struct CallHeader {
   // The dimensions that a header lists. Longer shapes are compared by their hash.

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "gradflow/core/status.h"
@@ -145,7 +146,8 @@ class Hub final : public ControlHub {
     MessageKind kind{};
     std::string body;
     while (connection->status.ok()) {
-      const absl::StatusOr<bool> next = connection->input.Next(&kind, &body);
+      const uint32_t max_body = connection->rank < 0 ? kMaxHelloBody : kMaxBody;
+      const absl::StatusOr<bool> next = connection->input.Next(&kind, &body, max_body);
       if (!next.ok()) connection->status = next.status();
       if (!next.ok() || !*next) break;
       absl::Status status = Handle(connection, kind, body);
@@ -262,28 +264,42 @@ class Hub final : public ControlHub {
     by_rank_[rank] = connection;
     joined_.insert(rank);
     if (static_cast<int>(joined_.size()) == size_) {
+      const std::string host = HostForOthers();
       for (const auto& [r, c] : by_rank_) {
         Send(c, MessageWriter(MessageKind::kWelcome)
                     .AddStatus(absl::OkStatus())
-                    .AddText(r == 0 ? HostForOthers() : "")
+                    .AddText(IsLocal(*c) ? host : "")
                     .Finish());
       }
     }
     return absl::OkStatus();
   }
 
+  // True if the rank has reached this machine by a loopback address, so the rank runs on this
+  // machine.
+  static bool IsLocal(const Connection& connection) {
+    const absl::StatusOr<std::string> host = LocalHost(connection.fd.get());
+    return !host.ok() || *host == "::1" || absl::StartsWith(*host, "127.");
+  }
+
   // Returns the address by which ranks on other machines have reached this machine, or "". The name
   // of a machine often stands for a loopback address on the machine itself.
   std::string HostForOthers() const {
     for (const auto& [rank, connection] : by_rank_) {
-      const absl::StatusOr<std::string> host = LocalHost(connection->fd.get());
-      if (host.ok() && *host != "::1" && host->rfind("127.", 0) != 0) return *host;
+      if (!IsLocal(*connection)) return *LocalHost(connection->fd.get());
     }
     return std::string();
   }
 
+  // True if a key belongs to connections that are in use. Other keys would never be erased.
+  bool IsInUse(const std::string& key) const {
+    return std::any_of(contexts_.begin(), contexts_.end(), [&](const Context& c) {
+      return absl::StartsWith(key, MeshKeyPrefix(c.id));
+    });
+  }
+
   void Set(std::string key, std::string value) {
-    if (values_.size() >= kMaxValues) values_.erase(values_.begin());
+    if (values_.size() >= kMaxValues || !IsInUse(key)) return;
     const auto waiting = waiting_.find(key);
     if (waiting != waiting_.end()) {
       for (const int rank : waiting->second) SendValue(rank, key, value);
@@ -296,7 +312,7 @@ class Hub final : public ControlHub {
     const auto found = values_.find(key);
     if (found != values_.end()) {
       SendValue(rank, key, found->second);
-    } else if (waiting_.size() < kMaxValues) {
+    } else if (waiting_.size() < kMaxValues && IsInUse(key)) {
       waiting_[key].insert(rank);
     }
   }
@@ -324,6 +340,7 @@ class Hub final : public ControlHub {
     }
   }
 
+  // CheckHeader() excludes overflow.
   static int64_t BytesOf(const CallHeader& header) {
     return header.num_elements *
            static_cast<int64_t>(DataTypeSize(static_cast<DataType>(header.dtype)));
@@ -379,7 +396,16 @@ class Hub final : public ControlHub {
     for (const int rank : context->ranks) {
       SendTo(rank, MessageWriter(MessageKind::kAbort).Add(context->id).Finish());
     }
+    EraseKeys(MeshKeyPrefix(context->id), &values_);
+    EraseKeys(MeshKeyPrefix(context->id), &waiting_);
     contexts_.erase(context);
+  }
+
+  // Erases the keys with a prefix.
+  template <typename T>
+  static void EraseKeys(const std::string& prefix, std::map<std::string, T>* map) {
+    auto it = map->lower_bound(prefix);
+    while (it != map->end() && absl::StartsWith(it->first, prefix)) it = map->erase(it);
   }
 
   void StartBundle(const std::vector<int>& ranks, size_t begin, size_t end) {

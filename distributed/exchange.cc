@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "gradflow/core/status.h"
+#include "gradflow/distributed/call_header.h"
 #include "gradflow/distributed/elements.h"
 
 namespace gradflow::distributed {
@@ -47,9 +48,9 @@ absl::Status CheckCall(const CollectiveCall& call, int size) {
     return errors::InvalidArgument("the rank in the group must be less than ", call.group_size,
                                    ", but is ", call.group_rank);
   }
-  if (call.timeout.count() < 0) {
-    return errors::InvalidArgument("the timeout must not be negative, but is ",
-                                   call.timeout.count(), " ms");
+  if (call.timeout.count() < 0 || call.timeout > kMaxTimeout) {
+    return errors::InvalidArgument("the timeout must be in [0, ", kMaxTimeout.count(),
+                                   "] ms, but is ", call.timeout.count());
   }
   if (call.type == CollectiveType::kBarrier) return absl::OkStatus();
   const bool merges =

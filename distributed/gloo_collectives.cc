@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <deque>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
@@ -24,6 +25,7 @@
 #include "gradflow/distributed/call_header.h"
 #include "gradflow/distributed/control_hub.h"
 #include "gradflow/distributed/exchange.h"
+#include "gradflow/distributed/in_process.h"
 #include "gradflow/distributed/mesh.h"
 #include "gradflow/distributed/wire.h"
 
@@ -40,9 +42,7 @@ constexpr milliseconds kGrace(500);
 // A rank of a run. One thread talks to the hub, and one runs the exchanges that the hub has
 // started, one after another.
 //
-//   1. Callbacks run without the mutex, on the thread that talks to the hub, or
-//   in
-//      Start().
+//   1. Callbacks run without the mutex, on the thread that talks to the hub or in Start().
 //   2. A call is in calls_ until its callback is taken out. Messages about other calls are ignored.
 //   3. The tensors of a call live until its exchange has ended, even if the call has ended before.
 class GlooRank final : private RendezvousValues, public std::enable_shared_from_this<GlooRank> {
@@ -79,40 +79,13 @@ class GlooRank final : private RendezvousValues, public std::enable_shared_from_
     Disconnect("this rank has ended");
   }
 
+  // Returns DEADLINE_EXCEEDED instead of any other error after the deadline.
   absl::Status Connect() {
     const Clock::time_point deadline = Clock::now() + options_.connect_timeout;
-    Fd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (!wake.is_open()) return SocketError("eventfd");
-    wake_ = std::move(wake);
-    std::pair<std::string, int> address;
-    if (options_.rank == 0) {
-      GRADFLOW_ASSIGN_OR_RETURN(address, StartHub());
-    } else {
-      GRADFLOW_ASSIGN_OR_RETURN(address, FindHub(deadline));
-    }
-    GRADFLOW_ASSIGN_OR_RETURN(socket_, ConnectTo(address.first, address.second, deadline));
-    PrepareSocket(socket_.get());
-    host_ = options_.host;
-    if (host_.empty()) {
-      GRADFLOW_ASSIGN_OR_RETURN(host_, LocalHost(socket_.get()));
-    }
-    output_ = MessageWriter(MessageKind::kHello)
-                  .Add(kWireVersion)
-                  .Add(int32_t{options_.rank})
-                  .Add(int32_t{options_.size})
-                  .Finish();
-    reader_ = std::thread([self = shared_from_this()] { self->Read(); });
-    worker_ = std::thread([self = shared_from_this()] { self->Work(); });
-    MutexLock lock(&mutex_);
-    while (!welcomed_ && connected_) {
-      if (Clock::now() >= deadline) {
-        return absl::DeadlineExceededError(absl::StrCat("not all of the ", options_.size,
-                                                        " ranks have connected within ",
-                                                        options_.connect_timeout.count(), " ms"));
-      }
-      value_changed_.WaitUntil(&mutex_, deadline);
-    }
-    return welcomed_ ? welcome_ : absl::UnavailableError(why_disconnected_);
+    absl::Status status = ConnectUntil(deadline);
+    if (!absl::IsUnavailable(status) || Clock::now() < deadline) return status;
+    return absl::DeadlineExceededError(
+        absl::StrCat(status.message(), ", within ", options_.connect_timeout.count(), " ms"));
   }
 
   const LaunchOptions& options() const { return options_; }
@@ -125,7 +98,11 @@ class GlooRank final : private RendezvousValues, public std::enable_shared_from_
       MutexLock lock(&mutex_);
       if (connected_) {
         const Clock::time_point deadline = Clock::now() + call.timeout + kGrace;
-        if (deadline < next_deadline_) next_deadline_ = deadline;
+        if (deadline < next_deadline_) {
+          next_deadline_ = deadline;
+          // The thread may wait until a later deadline.
+          Wake();
+        }
         calls_.emplace(id, Call{std::make_shared<CollectiveCall>(std::move(call)), std::move(done),
                                 header, deadline});
         Send(MessageWriter(MessageKind::kJoin).Add(id).Add(header).Finish());
@@ -160,6 +137,10 @@ class GlooRank final : private RendezvousValues, public std::enable_shared_from_
     std::vector<int> senders;
     Clock::time_point deadline;
   };
+  struct StartedBundle {
+    uint64_t context = 0;
+    std::vector<CallId> calls;
+  };
   using Ended = std::vector<std::pair<Done, absl::Status>>;
 
   static void End(Ended* ended) {
@@ -168,6 +149,43 @@ class GlooRank final : private RendezvousValues, public std::enable_shared_from_
   }
 
   // ---- Rendezvous ----
+
+  absl::Status ConnectUntil(Clock::time_point deadline) {
+    Fd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!wake.is_open()) return SocketError("eventfd");
+    wake_ = std::move(wake);
+    std::pair<std::string, int> address;
+    if (options_.rank == 0) {
+      GRADFLOW_ASSIGN_OR_RETURN(address, StartHub());
+    } else {
+      GRADFLOW_ASSIGN_OR_RETURN(address, FindHub(deadline));
+    }
+    GRADFLOW_ASSIGN_OR_RETURN(socket_, ConnectTo(address.first, address.second, deadline));
+    PrepareSocket(socket_.get());
+    host_ = options_.host;
+    if (host_.empty()) {
+      GRADFLOW_ASSIGN_OR_RETURN(host_, LocalHost(socket_.get()));
+    }
+    {
+      MutexLock lock(&mutex_);
+      output_ = MessageWriter(MessageKind::kHello)
+                    .Add(kWireVersion)
+                    .Add(int32_t{options_.rank})
+                    .Add(int32_t{options_.size})
+                    .Finish();
+    }
+    reader_ = std::thread([self = shared_from_this()] { self->Read(); });
+    worker_ = std::thread([self = shared_from_this()] { self->Work(); });
+    MutexLock lock(&mutex_);
+    while (!welcomed_ && connected_) {
+      if (Clock::now() >= deadline) {
+        return absl::UnavailableError(
+            absl::StrCat("not all of the ", options_.size, " ranks have connected"));
+      }
+      value_changed_.WaitUntil(&mutex_, deadline);
+    }
+    return welcomed_ ? welcome_ : absl::UnavailableError(why_disconnected_);
+  }
 
   static bool IsFile(const std::string& address, std::string* path) {
     if (!absl::StartsWith(address, "file:")) return false;
@@ -214,12 +232,11 @@ class GlooRank final : private RendezvousValues, public std::enable_shared_from_
       std::ifstream file(path);
       std::string line;
       if (std::getline(file, line)) return SplitAddress(line);
-      if (Clock::now() + kPause >= deadline) {
-        return absl::DeadlineExceededError(absl::StrCat("rank 0 has not written ",
-                                                        errors::Printable(path), " within ",
-                                                        options_.connect_timeout.count(), " ms"));
+      if (Clock::now() >= deadline) {
+        return absl::UnavailableError(
+            absl::StrCat("rank 0 has not written ", errors::Printable(path)));
       }
-      std::this_thread::sleep_for(kPause);
+      std::this_thread::sleep_until(std::min(deadline, Clock::now() + kPause));
     }
   }
 
@@ -399,12 +416,13 @@ class GlooRank final : private RendezvousValues, public std::enable_shared_from_
           bundle.ranks.push_back(reader->Get<int32_t>());
         }
         const auto rounds = reader->Get<uint32_t>();
-        std::vector<CallId>& ids = bundles_[bundle.id];
+        StartedBundle& started = bundles_[bundle.id];
+        started.context = bundle.context;
         for (uint32_t i = 0; i < rounds && reader->ok(); ++i) {
           const auto id = reader->Get<CallId>();
           bundle.senders.push_back(reader->Get<int32_t>());
           const auto found = calls_.find(id);
-          ids.push_back(id);
+          started.calls.push_back(id);
           bundle.calls.push_back(found == calls_.end() ? nullptr : found->second.call);
         }
         if (!reader->ok()) return;
@@ -415,7 +433,7 @@ class GlooRank final : private RendezvousValues, public std::enable_shared_from_
       case MessageKind::kCommit: {
         const auto found = bundles_.find(reader->Get<uint64_t>());
         if (found == bundles_.end()) return;
-        for (const CallId id : found->second) end(id, absl::OkStatus());
+        for (const CallId id : found->second.calls) end(id, absl::OkStatus());
         bundles_.erase(found);
         return;
       }
@@ -427,6 +445,10 @@ class GlooRank final : private RendezvousValues, public std::enable_shared_from_
       case MessageKind::kAbort: {
         const auto context = reader->Get<uint64_t>();
         aborted_.insert(context);
+        // The hub has failed the calls.
+        for (auto it = bundles_.begin(); it != bundles_.end();) {
+          it = it->second.context == context ? bundles_.erase(it) : std::next(it);
+        }
         const auto found = meshes_.find(context);
         if (found != meshes_.end() && found->second != nullptr) found->second->Abort();
         changed_.Notify();
@@ -464,19 +486,15 @@ class GlooRank final : private RendezvousValues, public std::enable_shared_from_
           queue_.pop_front();
           has_bundle = true;
         }
-        if (has_bundle && aborted_.count(bundle.context) != 0) {
-          // The hub has failed the calls.
-          bundles_.erase(bundle.id);
-          continue;
-        }
-        connecting_ = bundle.context;
+        // The hub has failed the calls.
+        if (has_bundle && aborted_.count(bundle.context) != 0) has_bundle = false;
+        if (has_bundle) connecting_ = bundle.context;
       }
       closed.clear();
       if (!has_bundle) continue;
       const absl::Status status = Run(bundle);
       bundle.calls.clear();
       MutexLock lock(&mutex_);
-      if (!status.ok()) bundles_.erase(bundle.id);
       Send(MessageWriter(MessageKind::kDone).Add(bundle.id).AddStatus(status).Finish());
     }
   }
@@ -510,13 +528,15 @@ class GlooRank final : private RendezvousValues, public std::enable_shared_from_
     if (mesh == nullptr) {
       const auto self = std::find(bundle.ranks.begin(), bundle.ranks.end(), options_.rank);
       if (self == bundle.ranks.end()) return errors::Internal("rank 0 started a round of others");
-      GRADFLOW_ASSIGN_OR_RETURN(
-          mesh,
-          Mesh::Connect(absl::StrCat(bundle.context), static_cast<int>(self - bundle.ranks.begin()),
-                        static_cast<int>(bundle.ranks.size()), host_, this, bundle.deadline));
-      MutexLock lock(&mutex_);
-      meshes_[bundle.context] = mesh;
-      if (stopping_ || aborted_.count(bundle.context) != 0) mesh->Abort();
+      const auto publish = [&](const std::shared_ptr<Mesh>& made) {
+        MutexLock lock(&mutex_);
+        meshes_[bundle.context] = made;
+        if (stopping_ || !connected_ || aborted_.count(bundle.context) != 0) made->Abort();
+      };
+      GRADFLOW_ASSIGN_OR_RETURN(mesh, Mesh::Connect(MeshKeyPrefix(bundle.context),
+                                                    static_cast<int>(self - bundle.ranks.begin()),
+                                                    static_cast<int>(bundle.ranks.size()), host_,
+                                                    this, bundle.deadline, publish));
     }
     return mesh->Run(calls, bundle.senders, bundle.deadline);
   }
@@ -543,8 +563,8 @@ class GlooRank final : private RendezvousValues, public std::enable_shared_from_
   std::map<CallId, Call> calls_ ABSL_GUARDED_BY(mutex_);
   // A lower bound of the deadlines of calls_.
   Clock::time_point next_deadline_ ABSL_GUARDED_BY(mutex_) = Clock::time_point::max();
-  // The calls of each bundle that has not been committed.
-  std::map<uint64_t, std::vector<CallId>> bundles_ ABSL_GUARDED_BY(mutex_);
+  // The bundles that have been neither committed nor aborted.
+  std::map<uint64_t, StartedBundle> bundles_ ABSL_GUARDED_BY(mutex_);
   std::deque<Bundle> queue_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, std::shared_ptr<Mesh>> meshes_ ABSL_GUARDED_BY(mutex_);
   std::set<uint64_t> aborted_ ABSL_GUARDED_BY(mutex_);
@@ -582,19 +602,6 @@ class RankHandle final : public Collectives {
   std::atomic<CallId> next_id_{1};
 };
 
-// The ranks of a run of one rank.
-class SingleRank final : public Collectives {
- public:
-  int rank() const override { return 0; }
-  int size() const override { return 1; }
-  CallId NewCallId() override { return next_id_.fetch_add(1, std::memory_order_relaxed); }
-  void Start(CallId, CollectiveCall call, Done done) override { done(CheckCall(call, 1)); }
-  void Cancel(CallId) override {}
-
- private:
-  std::atomic<CallId> next_id_{1};
-};
-
 }  // namespace
 }  // namespace distributed
 
@@ -606,7 +613,7 @@ absl::StatusOr<std::shared_ptr<Collectives>> GlooCollectives(const LaunchOptions
   if (options.timeout.count() <= 0 || options.connect_timeout.count() <= 0) {
     return errors::InvalidArgument("timeouts must be greater than 0");
   }
-  if (options.size == 1) return std::make_shared<distributed::SingleRank>();
+  if (options.size == 1) return InProcessCollectives(1)[0];
   const auto rank = std::make_shared<distributed::RankHandle>(options);
   GRADFLOW_RETURN_IF_ERROR(rank->Connect());
   return rank;

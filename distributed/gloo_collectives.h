@@ -27,7 +27,7 @@ namespace gradflow {
 //   INVALID_ARGUMENT   an option is not valid, or the ranks disagree about their number
 //   DEADLINE_EXCEEDED  not all ranks have connected within the connect timeout
 //   UNAVAILABLE        the address cannot be used
-//   UNIMPLEMENTED      this build has no Gloo
+//   UNIMPLEMENTED      this build has no Gloo, and there are several ranks
 absl::StatusOr<std::shared_ptr<Collectives>> GlooCollectives(const LaunchOptions& options);
 
 }  // namespace gradflow

@@ -1,6 +1,5 @@
-#include <gloo/context.h>
-#include <gloo/rendezvous/context.h>
-#include <gloo/rendezvous/store.h>
+#include <gloo/transport/context.h>
+#include <gloo/transport/pair.h>
 #include <gloo/transport/tcp/device.h>
 #include <gloo/transport/unbound_buffer.h>
 
@@ -39,37 +38,6 @@ milliseconds Until(Clock::time_point deadline) {
                   std::chrono::duration_cast<milliseconds>(deadline - Clock::now()));
 }
 
-// Passes Gloo's rendezvous on. Gloo's interface reports errors by exceptions.
-class ValueStore final : public gloo::rendezvous::Store {
- public:
-  ValueStore(std::string prefix, RendezvousValues* values, Clock::time_point deadline)
-      : prefix_(std::move(prefix)), values_(values), deadline_(deadline) {}
-
-  void set(const std::string& key, const std::vector<char>& data) override {
-    Check(values_->Set(prefix_ + key, std::string(data.begin(), data.end())));
-  }
-  std::vector<char> get(const std::string& key) override {
-    absl::StatusOr<std::string> value = values_->Get(prefix_ + key, deadline_);
-    Check(value.status());
-    return std::vector<char>(value->begin(), value->end());
-  }
-  void wait(const std::vector<std::string>& keys) override {
-    for (const std::string& key : keys) get(key);
-  }
-  void wait(const std::vector<std::string>& keys, const milliseconds& /*timeout*/) override {
-    wait(keys);
-  }
-
- private:
-  static void Check(const absl::Status& status) {
-    if (!status.ok()) throw gloo::IoException(std::string(status.message()));
-  }
-
-  const std::string prefix_;
-  RendezvousValues* const values_;
-  const Clock::time_point deadline_;
-};
-
 // A tensor of a bundle, at `begin` of the bundle's bytes.
 struct Piece {
   int64_t begin;
@@ -94,30 +62,47 @@ void ForPieces(const std::vector<Piece>& pieces, int64_t begin, int64_t end, F f
 class GlooMesh final : public Mesh {
  public:
   GlooMesh(int index, int size) : index_(index), size_(size) {}
-  ~GlooMesh() override {
-    try {
-      if (context_ != nullptr) context_->closeConnections();
-      context_.reset();
-    } catch (const std::exception&) {
-      // The connections are closed in any case.
-    }
-  }
+  ~GlooMesh() override { ClosePairs(); }
 
-  absl::Status Connect(const std::string& name, const std::string& host, RendezvousValues* values,
+  absl::Status Connect(const std::string& prefix, const std::string& host, RendezvousValues* values,
                        Time deadline) {
-    return Guarded([&] {
+    const absl::Status status = Guarded([&]() -> absl::Status {
       gloo::transport::tcp::attr attr;
       attr.hostname = host;
-      std::shared_ptr<gloo::transport::Device> device = gloo::transport::tcp::CreateDevice(attr);
-      auto context = std::make_shared<gloo::rendezvous::Context>(index_, size_);
+      const std::shared_ptr<gloo::transport::Device> device =
+          gloo::transport::tcp::CreateDevice(attr);
+      const std::shared_ptr<gloo::transport::Context> context =
+          device->createContext(index_, size_);
       // Gloo multiplies the timeout for new connections by this number.
       constexpr int kConnectFactor = 5;
       context->setTimeout(std::max(milliseconds(1), Until(deadline) / kConnectFactor));
-      ValueStore store(absl::StrCat("gloo/", name, "/"), values, deadline);
-      context->connectFullMesh(store, device);
-      context_ = std::move(context);
+      // A rank publishes an address for each other rank.
+      std::string addresses;
+      for (int r = 0; r < size_; ++r) {
+        std::vector<char> address;
+        if (r != index_) address = context->createPair(r)->address().bytes();
+        AppendAddress(address, &addresses);
+      }
+      {
+        MutexLock lock(&mutex_);
+        context_ = context;
+        is_connecting_ = true;
+      }
+      GRADFLOW_RETURN_IF_ERROR(values->Set(absl::StrCat(prefix, index_), addresses));
+      for (int r = 0; r < size_; ++r) {
+        if (r == index_) continue;
+        GRADFLOW_ASSIGN_OR_RETURN(const std::string others,
+                                  values->Get(absl::StrCat(prefix, r), deadline));
+        GRADFLOW_ASSIGN_OR_RETURN(const std::vector<char> address, AddressAt(others, index_));
+        if (aborted_) return Aborted();
+        context->getPair(r)->connect(address);
+      }
       return absl::OkStatus();
     });
+    MutexLock lock(&mutex_);
+    is_connecting_ = false;
+    // A closed connection is not an error for Gloo.
+    return aborted_ ? Aborted() : status;
   }
 
   absl::Status Run(const std::vector<CollectiveCall*>& calls, const std::vector<int>& senders,
@@ -162,6 +147,8 @@ class GlooMesh final : public Mesh {
       buffer->abortWaitRecv();
       buffer->abortWaitSend();
     }
+    // Ends the wait for connections.
+    if (is_connecting_) ClosePairs();
   }
 
  private:
@@ -236,6 +223,39 @@ class GlooMesh final : public Mesh {
       return errors::ResourceExhausted("out of memory for an exchange");
     } catch (const std::exception& error) {
       return absl::UnavailableError(errors::Printable(error.what()));
+    }
+  }
+
+  // ---- Lists of addresses, each of which follows its length ----
+
+  static void AppendAddress(const std::vector<char>& address, std::string* list) {
+    const auto size = static_cast<uint32_t>(address.size());
+    list->append(reinterpret_cast<const char*>(&size), sizeof(size));
+    list->append(address.data(), address.size());
+  }
+
+  static absl::StatusOr<std::vector<char>> AddressAt(absl::string_view list, int index) {
+    for (;; --index) {
+      uint32_t size = 0;
+      if (list.size() < sizeof(size)) break;
+      std::memcpy(&size, list.data(), sizeof(size));
+      list.remove_prefix(sizeof(size));
+      if (list.size() < size) break;
+      if (index == 0) return std::vector<char>(list.begin(), list.begin() + size);
+      list.remove_prefix(size);
+    }
+    return absl::UnavailableError("a rank sent an invalid address");
+  }
+
+  void ClosePairs() {
+    if (context_ == nullptr) return;
+    for (int r = 0; r < size_; ++r) {
+      if (r == index_) continue;
+      try {
+        context_->getPair(r)->close();
+      } catch (const std::exception&) {
+        // The connection is closed in any case.
+      }
     }
   }
 
@@ -460,23 +480,27 @@ class GlooMesh final : public Mesh {
 
   const int index_;
   const int size_;
-  std::shared_ptr<gloo::rendezvous::Context> context_;
+  // Set by Connect().
+  std::shared_ptr<gloo::transport::Context> context_;
   // The exchange in progress.
   Time deadline_;
   uint64_t next_slot_ = 0;
   std::atomic<bool> aborted_{false};
   Mutex mutex_;
+  bool is_connecting_ ABSL_GUARDED_BY(mutex_) = false;
   std::set<gloo::transport::UnboundBuffer*> buffers_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<Mesh>> Mesh::Connect(const std::string& name, int index, int size,
-                                                    const std::string& host,
-                                                    RendezvousValues* values, Time deadline) {
+absl::StatusOr<std::shared_ptr<Mesh>> Mesh::Connect(
+    const std::string& prefix, int index, int size, const std::string& host,
+    RendezvousValues* values, Time deadline,
+    const std::function<void(const std::shared_ptr<Mesh>&)>& publish) {
   auto mesh = std::make_shared<GlooMesh>(index, size);
+  publish(mesh);
   GRADFLOW_RETURN_IF_ERROR(
-      errors::Prefix("connecting the ranks: ", mesh->Connect(name, host, values, deadline)));
+      errors::Prefix("connecting the ranks: ", mesh->Connect(prefix, host, values, deadline)));
   return mesh;
 }
 

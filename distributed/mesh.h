@@ -37,17 +37,19 @@ class Mesh {
   using Time = std::chrono::steady_clock::time_point;
 
   virtual ~Mesh() = default;
-  // Connects rank `index` of `size` ranks. `host` is this machine's address; `name` is unique among
-  // the meshes of the run. Blocks all signals on Gloo's threads. `values` is borrowed.
-  static absl::StatusOr<std::shared_ptr<Mesh>> Connect(const std::string& name, int index, int size,
-                                                       const std::string& host,
-                                                       RendezvousValues* values, Time deadline);
+  // Connects rank `index` of `size` ranks. `host` is this machine's address; `prefix` begins the
+  // keys of the mesh's values. Gloo's threads block the signals that this thread blocks. `values`
+  // is borrowed. Calls publish() with the mesh before waiting, so that Abort() can end the wait.
+  static absl::StatusOr<std::shared_ptr<Mesh>> Connect(
+      const std::string& prefix, int index, int size, const std::string& host,
+      RendezvousValues* values, Time deadline,
+      const std::function<void(const std::shared_ptr<Mesh>&)>& publish);
 
   // Runs the calls of a bundle: several calls of kReduce, or one call of any type. senders[i] is
   // the sender of calls[i] if it is a kBroadcast. After an error the mesh cannot be used.
   virtual absl::Status Run(const std::vector<CollectiveCall*>& calls,
                            const std::vector<int>& senders, Time deadline) = 0;
-  // Ends Run() with CANCELLED. May be called on any thread.
+  // Ends Connect() and Run() with CANCELLED. May be called on any thread.
   virtual void Abort() = 0;
 };
 

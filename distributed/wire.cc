@@ -87,6 +87,8 @@ absl::StatusOr<Fd> ConnectOnce(const addrinfo& address, Clock::time_point deadli
 
 // ---- Messages ----
 
+std::string MeshKeyPrefix(uint64_t context) { return absl::StrCat("mesh/", context, "/"); }
+
 MessageWriter::MessageWriter(MessageKind kind) { Add(FrameHead{kMagic, kind, 0}); }
 
 std::string MessageWriter::Finish() {
@@ -112,7 +114,7 @@ absl::Status MessageReader::GetStatus() {
   return absl::Status(static_cast<absl::StatusCode>(code), text);
 }
 
-absl::StatusOr<bool> FrameBuffer::Next(MessageKind* kind, std::string* body) {
+absl::StatusOr<bool> FrameBuffer::Next(MessageKind* kind, std::string* body, uint32_t max_body) {
   if (bytes_.size() - begin_ < sizeof(FrameHead)) {
     bytes_.erase(0, begin_);
     begin_ = 0;
@@ -120,7 +122,7 @@ absl::StatusOr<bool> FrameBuffer::Next(MessageKind* kind, std::string* body) {
   }
   FrameHead head;
   std::memcpy(&head, bytes_.data() + begin_, sizeof(head));
-  if (head.magic != kMagic || head.length > kMaxBody) {
+  if (head.magic != kMagic || head.length > max_body) {
     return errors::InvalidArgument("the peer is not a rank of gradflow");
   }
   if (bytes_.size() - begin_ < sizeof(head) + head.length) {
@@ -198,18 +200,20 @@ absl::StatusOr<Fd> Listen(int* port) {
 
 absl::StatusOr<Fd> ConnectTo(const std::string& host, int port, Clock::time_point deadline) {
   constexpr std::chrono::milliseconds kPause(20);
+  // A name may have several addresses, some of which do not answer.
+  constexpr std::chrono::seconds kAttempt(3);
   absl::Status status;
   while (true) {
     Addresses addresses;
     status = addresses.Find(host, port);
     for (const addrinfo* address = addresses.list(); address != nullptr;
          address = address->ai_next) {
-      absl::StatusOr<Fd> fd = ConnectOnce(*address, deadline);
+      absl::StatusOr<Fd> fd = ConnectOnce(*address, std::min(deadline, Clock::now() + kAttempt));
       if (fd.ok()) return fd;
       status = fd.status();
     }
-    if (Clock::now() + kPause >= deadline) break;
-    std::this_thread::sleep_for(kPause);
+    if (Clock::now() >= deadline) break;
+    std::this_thread::sleep_until(std::min(deadline, Clock::now() + kPause));
   }
   return errors::Prefix(absl::StrCat("connecting to ", errors::Printable(host), ":", port, ": "),
                         status);
@@ -243,11 +247,14 @@ absl::StatusOr<std::string> LocalHost(int fd) {
 }
 
 absl::StatusOr<bool> ReadAvailable(int fd, FrameBuffer* buffer) {
+  // The rest is read later, so that a fast sender holds up nobody else.
+  constexpr int kMaxBlocks = 16;
   char block[1 << 16];
-  while (true) {
+  for (int blocks = 0; blocks < kMaxBlocks;) {
     const ssize_t n = recv(fd, block, sizeof(block), MSG_DONTWAIT);
     if (n > 0) {
       buffer->Append(block, static_cast<size_t>(n));
+      ++blocks;
       if (static_cast<size_t>(n) < sizeof(block)) return true;
     } else if (n == 0) {
       return false;
@@ -257,6 +264,7 @@ absl::StatusOr<bool> ReadAvailable(int fd, FrameBuffer* buffer) {
       return SocketError("recv");
     }
   }
+  return true;
 }
 
 absl::Status WriteAvailable(int fd, std::string* bytes) {

@@ -41,8 +41,12 @@ enum class MessageKind : uint32_t {
 
 // The version of the messages. Ranks with another version are rejected.
 inline constexpr uint32_t kWireVersion = 1;
-// The maximum length of a body.
+// The maximum length of a body, and of the first message of a rank.
 inline constexpr uint32_t kMaxBody = 64 << 20;
+inline constexpr uint32_t kMaxHelloBody = 64;
+
+// The prefix of the keys under which the ranks of a set of connections store their addresses.
+std::string MeshKeyPrefix(uint64_t context);
 
 // Appends the parts of a message.
 class MessageWriter {
@@ -110,8 +114,8 @@ class FrameBuffer {
  public:
   void Append(const char* data, size_t size) { bytes_.append(data, size); }
   // Moves the next message to *kind and *body. Returns false if it is not complete, and an error if
-  // the bytes are not a frame.
-  absl::StatusOr<bool> Next(MessageKind* kind, std::string* body);
+  // the bytes are not a frame or the body is longer than `max_body`.
+  absl::StatusOr<bool> Next(MessageKind* kind, std::string* body, uint32_t max_body = kMaxBody);
 
  private:
   std::string bytes_;
@@ -158,7 +162,7 @@ void PrepareSocket(int fd);
 // Returns the numeric address of this end of a connection.
 absl::StatusOr<std::string> LocalHost(int fd);
 
-// Reads the bytes that have arrived. Returns false at the end of the stream.
+// Reads bytes that have arrived, up to a limit. Returns false at the end of the stream.
 absl::StatusOr<bool> ReadAvailable(int fd, FrameBuffer* buffer);
 // Writes as much of *bytes as possible, and removes it.
 absl::Status WriteAvailable(int fd, std::string* bytes);

@@ -36,10 +36,9 @@
 
 #pragma GCC visibility push(default)
 namespace gradflow {
-
-class Collectives;
-
 namespace training {
+
+class DataParallel;
 
 // Options of a Trainer.
 struct TrainerOptions {
@@ -83,10 +82,10 @@ struct TrainerOptions {
 
   // ---- Several ranks ----
 
-  // The ranks that share the training (data_parallel.h); null for one rank. Each rank makes the
-  // same batches and is fed its rows of them, and `loss` is the loss of these rows. Only rank 0
-  // writes checkpoints. All ranks resume from the same folder.
-  std::shared_ptr<Collectives> collectives;
+  // The ranks that share the training; null for one rank. Must live as long as the trainer. Each
+  // rank makes the same batches and is fed its rows of them. Only rank 0 writes checkpoints. All
+  // ranks resume from the same folder.
+  const DataParallel* parallel = nullptr;
 
   // ---- Interruption ----
 

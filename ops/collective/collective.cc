@@ -1,8 +1,10 @@
 // The collective ops whose group and instance are attributes, and their second versions, whose
 // group and instance are inputs.
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -105,8 +107,8 @@ class InputKernel final : public AsyncOpKernel {
 
 // ---- Shape functions ----
 
-// The first dimension of output 0 is `multiply` times or `divide` by the size of the group, or
-// unknown. A negative size is unknown.
+// The first dimension of output 0 is the first dimension of the input, multiplied or divided by the
+// size of the group. A negative size is unknown.
 absl::Status RowsShape(ShapeContext& c, int64_t group_size, bool multiplies) {
   GRADFLOW_RETURN_IF_ERROR(c.CheckRankAtLeast(0, 1));
   PartialTensorShape shape = c.input(0);

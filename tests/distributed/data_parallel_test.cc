@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -15,75 +16,59 @@
 #include "gradflow/core/status.h"
 #include "gradflow/distributed/in_process.h"
 #include "gradflow/graph/scope.h"
-#include "gradflow/ops/standard_ops.h"
-#include "gradflow/runtime/session/client_session.h"
 #include "gradflow/testing/status_matchers.h"
 #include "gradflow/testing/tensor_matchers.h"
 #include "gradflow/testing/tensors.h"
-#include "gradflow/training/input.h"
-#include "gradflow/training/optimizer.h"
 #include "gradflow/training/saver.h"
-#include "gradflow/training/trainer.h"
 #include "gradflow/training/variables.h"
+#include "tests/distributed/train_rank.h"
 
 namespace gradflow::training {
 namespace {
 
 using ::gradflow::testing::AsTensor;
-using ::gradflow::testing::RandomTensor;
 using ::gradflow::testing::StatusIs;
 using ::gradflow::testing::TensorEq;
 using ::gradflow::testing::TensorNear;
 using ::gradflow::testing::Tolerance;
 using ::testing::HasSubstr;
 
-constexpr int64_t kSteps = 5;
-constexpr int64_t kBatch = 24;
+// Trains on `size` ranks, on a thread each; 0 for training without Collectives. The ranks must end
+// with the same variables; returns them.
+absl::StatusOr<std::vector<Tensor>> TrainRanks(
+    int size, const RankOptions& options,
+    const std::function<void(int rank, RankOptions*)>& change = nullptr) {
+  if (size == 0) return TrainRank(nullptr, options);
+  const auto collectives = InProcessCollectives(size);
+  std::vector<absl::StatusOr<std::vector<Tensor>>> results(static_cast<size_t>(size),
+                                                           absl::UnknownError("did not run"));
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < size; ++rank) {
+    threads.emplace_back([&, rank] {
+      RankOptions own = options;
+      if (change != nullptr) change(rank, &own);
+      results[rank] = TrainRank(collectives[rank], own);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (int rank = 0; rank < size; ++rank) {
+    GRADFLOW_RETURN_IF_ERROR(
+        errors::Prefix(absl::StrCat("rank ", rank, ": "), results[rank].status()));
+    for (size_t i = 0; i < results[0]->size(); ++i) {
+      EXPECT_THAT((*results[rank])[i], TensorEq((*results[0])[i])) << rank << ", variable " << i;
+    }
+  }
+  return results[0];
+}
 
-// Trains a linear model on rank `rank`, whose initial weights are the rank, and returns the
-// weights. Rank 0 writes checkpoints with `prefix`.
-absl::StatusOr<Tensor> TrainRank(const std::shared_ptr<Collectives>& collectives,
-                                 const std::string& prefix) {
-  const Scope scope = Scope::NewRootScope();
-  const Output x = ops::Placeholder(scope, DT_FLOAT, ops::Placeholder::Shape({-1, 3}));
-  const Output y = ops::Placeholder(scope, DT_FLOAT, ops::Placeholder::Shape({-1, 1}));
-  const Output w = NewVariable(scope, "w", DT_FLOAT, {3, 1});
-  const float initial = collectives == nullptr ? 0.0f : static_cast<float>(collectives->rank());
-  const Operation initialize = AssignVariable(scope, w, ops::Const(scope, initial, {3, 1}));
-  const Output error = ops::Sub(scope, ops::MatMul(scope, x, ReadVariable(scope, w)), y);
-  const Output loss = ops::Mean(scope, ops::Square(scope, error), {0, 1});
-  GradientDescent descent(scope, GradientDescentOptions().LearningRate(0.1f));
-  DataParallel parallel(scope, collectives.get());
-  Operation train;
-  GRADFLOW_RETURN_IF_ERROR(parallel.Minimize(&descent, loss, {w}, &train));
-  const Operation broadcast = parallel.Broadcast({w});
-  TrainerOptions options;
-  options.inputs = {x, y};
-  options.loss = loss;
-  options.targets = {train};
-  options.steps = kSteps;
-  options.checkpoint_prefix = prefix;
-  options.collectives = collectives;
-  Trainer trainer(scope, {w}, options);
-  const Output weights = ReadVariable(scope, w);
-  GRADFLOW_RETURN_IF_ERROR(scope.status());
-
-  BatchesOptions batches_options;
-  batches_options.batch_size = kBatch;
-  batches_options.seed = 3;
-  GRADFLOW_ASSIGN_OR_RETURN(const std::unique_ptr<Batches> batches,
-                            Batches::Make({RandomTensor(DT_FLOAT, {96, 3}, -1, 1, 1),
-                                           RandomTensor(DT_FLOAT, {96, 1}, -1, 1, 2)},
-                                          batches_options));
-  SessionOptions session_options;
-  session_options.collectives = collectives;
-  const ClientSession session(scope, session_options);
-  GRADFLOW_RETURN_IF_ERROR(session.Run({}, {}, {initialize}, nullptr));
-  GRADFLOW_RETURN_IF_ERROR(session.Run({}, {}, {broadcast}, nullptr));
-  GRADFLOW_RETURN_IF_ERROR(trainer.Run(session, batches.get()).status());
-  std::vector<Tensor> outputs;
-  GRADFLOW_RETURN_IF_ERROR(session.Run({weights}, &outputs));
-  return outputs[0];
+void ExpectSame(const absl::StatusOr<std::vector<Tensor>>& actual,
+                const absl::StatusOr<std::vector<Tensor>>& expected) {
+  GRADFLOW_ASSERT_OK(actual.status());
+  GRADFLOW_ASSERT_OK(expected.status());
+  ASSERT_EQ(actual->size(), expected->size());
+  for (size_t i = 0; i < actual->size(); ++i) {
+    EXPECT_THAT((*actual)[i], TensorEq((*expected)[i])) << "variable " << i;
+  }
 }
 
 std::string NewPrefix(const std::string& name) {
@@ -98,30 +83,66 @@ class DataParallelRanks : public ::testing::TestWithParam<int> {};
 
 TEST_P(DataParallelRanks, TrainTheModelOfOneRank) {
   const int size = GetParam();
-  const auto expected = TrainRank(nullptr, NewPrefix("one"));
+  const auto expected = TrainRanks(0, {});
   GRADFLOW_ASSERT_OK(expected.status());
-  const auto collectives = InProcessCollectives(size);
+  const auto path = [&](int rank) { return NewPrefix(absl::StrCat(size, "_", rank)); };
   std::vector<std::string> prefixes;
-  std::vector<absl::StatusOr<Tensor>> weights(static_cast<size_t>(size),
-                                              absl::UnknownError("did not run"));
-  std::vector<std::thread> threads;
-  for (int rank = 0; rank < size; ++rank) prefixes.push_back(NewPrefix(absl::StrCat(rank)));
-  for (int rank = 0; rank < size; ++rank) {
-    threads.emplace_back(
-        [&, rank] { weights[rank] = TrainRank(collectives[rank], prefixes[rank]); });
+  for (int rank = 0; rank < size; ++rank) prefixes.push_back(path(rank));
+  const auto weights = TrainRanks(
+      size, {}, [&](int rank, RankOptions* options) { options->prefix = prefixes[rank]; });
+  GRADFLOW_ASSERT_OK(weights.status());
+  for (size_t i = 0; i < weights->size(); ++i) {
+    EXPECT_THAT((*weights)[i], TensorNear((*expected)[i], Tolerance::Near(1e-3, 1e-3)));
   }
-  for (std::thread& thread : threads) thread.join();
   for (int rank = 0; rank < size; ++rank) {
-    GRADFLOW_ASSERT_OK(weights[rank].status());
-    EXPECT_THAT(*weights[rank], TensorEq(*weights[0]));
-    EXPECT_THAT(*weights[rank], TensorNear(*expected, Tolerance::Near(1e-5, 1e-5)));
     const std::string folder = std::filesystem::path(prefixes[rank]).parent_path().string();
     EXPECT_EQ(LatestCheckpoint(folder).ok(), rank == 0);
   }
 }
 
+TEST_P(DataParallelRanks, AverageMovingStatistics) {
+  RankOptions options;
+  options.has_statistics = true;
+  // All ranks end with the same variables.
+  GRADFLOW_EXPECT_OK(TrainRanks(GetParam(), options).status());
+}
+
+TEST_P(DataParallelRanks, ComputeTheSameBitsInMicroBatches) {
+  RankOptions options;
+  options.has_statistics = true;
+  for (const int64_t micro_batches : {8, 24}) {
+    options.micro_batches = micro_batches;
+    ExpectSame(TrainRanks(GetParam(), options), TrainRanks(0, options));
+  }
+}
+
+TEST_P(DataParallelRanks, ResumeARunOfAnotherNumberOfRanks) {
+  RankOptions options;
+  options.has_statistics = true;
+  options.micro_batches = 8;
+  options.steps = 7;
+  const auto expected = TrainRanks(0, options);
+  options.prefix = NewPrefix(absl::StrCat("resumed_", GetParam()));
+  options.steps = 4;
+  GRADFLOW_ASSERT_OK(TrainRanks(3, options).status());
+  options.steps = 7;
+  ExpectSame(TrainRanks(GetParam(), options), expected);
+}
+
 INSTANTIATE_TEST_SUITE_P(DataParallel, DataParallelRanks, ::testing::Values(1, 2, 3, 4, 8),
                          [](const auto& info) { return absl::StrCat(info.param); });
+
+TEST(DataParallel, MicroBatchesComputeTheGradientOfTheBatch) {
+  RankOptions options;
+  options.micro_batches = 24;
+  const auto weights = TrainRanks(0, options);
+  const auto expected = TrainRanks(0, {});
+  GRADFLOW_ASSERT_OK(weights.status());
+  GRADFLOW_ASSERT_OK(expected.status());
+  for (size_t i = 0; i < weights->size(); ++i) {
+    EXPECT_THAT((*weights)[i], TensorNear((*expected)[i], Tolerance::Near(1e-3, 1e-3)));
+  }
+}
 
 TEST(DataParallel, RowsOfRankNeedsAWholePart) {
   const Tensor batch = AsTensor<float>({1, 2, 3, 4, 5, 6}, {6, 1});
@@ -132,16 +153,47 @@ TEST(DataParallel, RowsOfRankNeedsAWholePart) {
                        "shape is [6,1]"));
 }
 
+TEST(DataParallel, RejectsInvalidMicroBatches) {
+  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+  RankOptions options;
+  options.micro_batches = 2;
+  EXPECT_THAT(TrainRanks(3, options).status(),
+              StatusIs(kInvalid, HasSubstr("micro_batches must be 0 or at least the 3 ranks, but "
+                                           "is 2")));
+  options.micro_batches = 7;
+  EXPECT_THAT(TrainRanks(1, options).status(),
+              StatusIs(kInvalid, HasSubstr("must be a multiple of the 7 micro-batches, but the "
+                                           "shape is [48,5]")));
+  const Scope scope = Scope::NewRootScope();
+  DataParallelOptions parallel_options;
+  parallel_options.micro_batches = 2;
+  DataParallel parallel(scope, nullptr, parallel_options);
+  std::vector<Output> gradients;
+  EXPECT_THAT(parallel.Average(&gradients),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("use Minimize()")));
+}
+
 TEST(DataParallel, BroadcastNeedsKnownShapes) {
   const auto ranks = InProcessCollectives(2);
   const Scope scope = Scope::NewRootScope();
   const Output w = NewVariable(scope, "w", DT_FLOAT, PartialTensorShape());
-  DataParallel parallel(scope, ranks[1].get());
+  DataParallel parallel(scope, ranks[1]);
   EXPECT_EQ(parallel.rank(), 1);
   EXPECT_EQ(parallel.size(), 2);
   parallel.Broadcast({w});
   EXPECT_THAT(scope.status(), StatusIs(absl::StatusCode::kInvalidArgument,
                                        HasSubstr("variable 'w' must have a known shape")));
+}
+
+TEST(DataParallel, UpdateNeedsFloatVariables) {
+  const auto ranks = InProcessCollectives(2);
+  const Scope scope = Scope::NewRootScope();
+  const Output count = NewVariable(scope, "count", DT_INT64, TensorShape());
+  DataParallel parallel(scope, ranks[0]);
+  parallel.Update({count}, {});
+  EXPECT_THAT(scope.status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("variable 'count' must be float to be averaged, but is int64")));
 }
 
 }  // namespace

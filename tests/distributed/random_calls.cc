@@ -171,6 +171,20 @@ CollectiveCall CallOf(const RandomRound& round, int i, std::chrono::milliseconds
   return call;
 }
 
+CollectiveCall SumCall(const Tensor& input, int group_size, int64_t instance,
+                       std::chrono::milliseconds timeout) {
+  CollectiveCall call;
+  call.op = "CollectiveReduceV2";
+  call.type = CollectiveType::kReduce;
+  call.group_size = group_size;
+  call.group_key = 1;
+  call.instance_key = instance;
+  call.timeout = timeout;
+  call.input = input;
+  call.output = Tensor(input.dtype(), input.shape());
+  return call;
+}
+
 StartedCall StartCall(Collectives* collectives, CollectiveCall call) {
   StartedCall started;
   started.id = collectives->NewCallId();
@@ -182,8 +196,93 @@ StartedCall StartCall(Collectives* collectives, CollectiveCall call) {
   return started;
 }
 
-absl::Status RunRandomRounds(Collectives* collectives, uint64_t seed, int count, int window,
-                             std::chrono::milliseconds timeout) {
+namespace {
+
+// What is wrong with a round.
+enum class Fault { kNone, kShape, kType, kMerge, kSenders, kMissing, kCancelled };
+
+struct FaultyRound {
+  RandomRound round;
+  Fault fault = Fault::kNone;
+  // The member that has the fault.
+  int member = 0;
+};
+
+FaultyRound MakeFaultyRound(uint64_t seed, int index, int size) {
+  FaultyRound faulty = {MakeRandomRound(seed, index, size)};
+  std::mt19937_64 random(seed * 104729 + static_cast<uint64_t>(index));
+  faulty.fault = static_cast<Fault>(random() % 7);
+  faulty.member = static_cast<int>(random() % faulty.round.ranks.size());
+  const CollectiveType type = faulty.round.type;
+  const bool merges = type == CollectiveType::kReduce || type == CollectiveType::kReduceScatter;
+  if (faulty.fault == Fault::kMerge && !merges) faulty.fault = Fault::kShape;
+  if (faulty.fault == Fault::kSenders && type != CollectiveType::kBroadcast) {
+    faulty.fault = Fault::kType;
+  }
+  if (type == CollectiveType::kBarrier && faulty.fault != Fault::kNone) {
+    faulty.fault = Fault::kMissing;
+  }
+  return faulty;
+}
+
+// Returns the call of member `i`, with the fault if it has it.
+CollectiveCall FaultyCallOf(const FaultyRound& faulty, int i, std::chrono::milliseconds timeout) {
+  RandomRound round = faulty.round;
+  if (i == faulty.member) {
+    switch (faulty.fault) {
+      case Fault::kShape:
+        round.shape.set_dim(1, round.shape.dim_size(1) + 1);
+        break;
+      case Fault::kType:
+        round.dtype = round.dtype == DT_INT64 ? DT_FLOAT : DT_INT64;
+        break;
+      case Fault::kMerge:
+        round.merge =
+            round.merge == CollectiveMerge::kAdd ? CollectiveMerge::kMul : CollectiveMerge::kAdd;
+        break;
+      case Fault::kSenders:
+        // A second sender, or none.
+        round.sender = round.sender == i ? -1 : i;
+        break;
+      default:
+        break;
+    }
+  }
+  return CallOf(round, i, timeout);
+}
+
+absl::StatusCode CodeOf(Fault fault) {
+  switch (fault) {
+    case Fault::kNone:
+      return absl::StatusCode::kOk;
+    case Fault::kMissing:
+      return absl::StatusCode::kDeadlineExceeded;
+    case Fault::kCancelled:
+      return absl::StatusCode::kCancelled;
+    default:
+      return absl::StatusCode::kInvalidArgument;
+  }
+}
+
+absl::Status CheckOutput(const RandomRound& round, int member, const Tensor& actual,
+                         const std::string& name) {
+  if (round.type == CollectiveType::kBarrier) return absl::OkStatus();
+  if (round.type == CollectiveType::kBroadcast && member == round.sender) return absl::OkStatus();
+  const Tensor expected = ExpectedOf(round, member);
+  if (expected.TotalBytes() > 0 &&
+      std::memcmp(expected.raw_data(), actual.raw_data(), expected.TotalBytes()) != 0) {
+    return errors::Internal(name, "wrong elements, of type ", DataTypeString(round.dtype),
+                            " and shape ", round.shape.DebugString(), ", kind ",
+                            static_cast<int>(round.type));
+  }
+  return absl::OkStatus();
+}
+
+// Makes the calls of a rank. `make` returns round `index`.
+template <typename F>
+absl::Status RunRounds(Collectives* collectives, uint64_t seed, int count, int window,
+                       std::chrono::milliseconds timeout, F make) {
+  constexpr std::chrono::milliseconds kMissingTimeout(50);
   const int rank = collectives->rank();
   std::mt19937_64 random(seed + static_cast<uint64_t>(rank) * 31);
   for (int begin = 0; begin < count; begin += window) {
@@ -193,35 +292,56 @@ absl::Status RunRandomRounds(Collectives* collectives, uint64_t seed, int count,
     struct Call {
       int index;
       int member;
-      RandomRound round;
+      FaultyRound faulty;
       StartedCall started;
     };
     std::vector<Call> calls;
     for (const int index : order) {
-      RandomRound round = MakeRandomRound(seed, index, collectives->size());
-      const auto self = std::find(round.ranks.begin(), round.ranks.end(), rank);
-      if (self == round.ranks.end()) continue;
-      const auto member = static_cast<int>(self - round.ranks.begin());
-      StartedCall started = StartCall(collectives, CallOf(round, member, timeout));
-      calls.push_back({index, member, std::move(round), std::move(started)});
+      FaultyRound faulty = make(index);
+      const std::vector<int>& ranks = faulty.round.ranks;
+      const auto self = std::find(ranks.begin(), ranks.end(), rank);
+      if (self == ranks.end()) continue;
+      const auto member = static_cast<int>(self - ranks.begin());
+      const bool has_fault = member == faulty.member;
+      const bool is_missing = faulty.fault == Fault::kMissing;
+      if (is_missing && has_fault) continue;
+      // The call of one member is cancelled, and another member does not call.
+      const bool is_cancelled = faulty.fault == Fault::kCancelled;
+      if (is_cancelled && member == (faulty.member + 1) % static_cast<int>(ranks.size())) continue;
+      StartedCall started = StartCall(
+          collectives, FaultyCallOf(faulty, member, is_missing ? kMissingTimeout : timeout));
+      if (is_cancelled && has_fault) collectives->Cancel(started.id);
+      calls.push_back({index, member, std::move(faulty), std::move(started)});
     }
     for (Call& call : calls) {
       const std::string name = absl::StrCat("rank ", rank, ", round ", call.index, ": ");
-      GRADFLOW_RETURN_IF_ERROR(errors::Prefix(name, call.started.status.get()));
-      const RandomRound& round = call.round;
-      if (round.type == CollectiveType::kBarrier) continue;
-      if (round.type == CollectiveType::kBroadcast && call.member == round.sender) continue;
-      const Tensor expected = ExpectedOf(round, call.member);
-      const Tensor& actual = call.started.output;
-      if (expected.TotalBytes() > 0 &&
-          std::memcmp(expected.raw_data(), actual.raw_data(), expected.TotalBytes()) != 0) {
-        return errors::Internal(name, "wrong elements, of type ", DataTypeString(round.dtype),
-                                " and shape ", round.shape.DebugString(), ", kind ",
-                                static_cast<int>(round.type));
+      const absl::Status status = call.started.status.get();
+      const absl::StatusCode expected = CodeOf(call.faulty.fault);
+      if (status.code() != expected) {
+        return errors::Internal(name, "expected ", absl::StatusCodeToString(expected), ", but is ",
+                                status.ToString());
       }
+      if (!status.ok()) continue;
+      GRADFLOW_RETURN_IF_ERROR(
+          CheckOutput(call.faulty.round, call.member, call.started.output, name));
     }
   }
   return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status RunRandomRounds(Collectives* collectives, uint64_t seed, int count, int window,
+                             std::chrono::milliseconds timeout) {
+  return RunRounds(collectives, seed, count, window, timeout, [&](int index) {
+    return FaultyRound{MakeRandomRound(seed, index, collectives->size())};
+  });
+}
+
+absl::Status RunFaultyRounds(Collectives* collectives, uint64_t seed, int count, int window,
+                             std::chrono::milliseconds timeout) {
+  return RunRounds(collectives, seed, count, window, timeout,
+                   [&](int index) { return MakeFaultyRound(seed, index, collectives->size()); });
 }
 
 }  // namespace gradflow::testing

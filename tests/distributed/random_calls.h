@@ -16,6 +16,9 @@
 
 namespace gradflow::testing {
 
+// A timeout that does not pass in a test that succeeds.
+inline constexpr std::chrono::milliseconds kLongTimeout = std::chrono::minutes(2);
+
 // A round of random kind, type, shape and group.
 struct RandomRound {
   CollectiveType type;
@@ -45,6 +48,10 @@ Tensor ExpectedOf(const RandomRound& round, int i);
 // Returns the call of member `i`, with an output of uninitialized elements.
 CollectiveCall CallOf(const RandomRound& round, int i, std::chrono::milliseconds timeout);
 
+// Returns a call of group 1 that sums `input`, with an output of uninitialized elements.
+CollectiveCall SumCall(const Tensor& input, int group_size, int64_t instance,
+                       std::chrono::milliseconds timeout = kLongTimeout);
+
 // A call in flight.
 struct StartedCall {
   Collectives::CallId id = 0;
@@ -56,6 +63,12 @@ StartedCall StartCall(Collectives* collectives, CollectiveCall call);
 // Makes the calls of a rank for `count` rounds, up to `window` at a time, in an order that differs
 // between ranks, and checks the results. Returns the first error.
 absl::Status RunRandomRounds(Collectives* collectives, uint64_t seed, int count, int window,
+                             std::chrono::milliseconds timeout);
+
+// The same with random faults: calls of a round that disagree, ranks that do not call, and calls
+// that are cancelled. All calls of such a round must end with the right error, and all other rounds
+// must have the right results. Returns INTERNAL otherwise.
+absl::Status RunFaultyRounds(Collectives* collectives, uint64_t seed, int count, int window,
                              std::chrono::milliseconds timeout);
 
 }  // namespace gradflow::testing

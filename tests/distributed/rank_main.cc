@@ -1,11 +1,12 @@
 // A rank of a run, for tests that start, kill and stop processes:
 //
 //   gradflow_distributed_rank ADDRESS RANK SIZE TIMEOUT_MS random SEED COUNT
+//   gradflow_distributed_rank ADDRESS RANK SIZE TIMEOUT_MS faults SEED COUNT
 //   gradflow_distributed_rank ADDRESS RANK SIZE TIMEOUT_MS loop BYTES
 //
-// `random` makes the calls of random_calls.h. `loop` sums tensors until an error, and prints a line
-// for each sum. Both print the error and the milliseconds that the failed call took, and then
-// return 1.
+// `random` and `faults` make the calls of random_calls.h. `loop` sums tensors until an error, and
+// prints a line for each sum. Both print "connected" first, and print the error and the
+// milliseconds that the failed call took, and then return 1.
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
@@ -36,23 +37,19 @@ int Main(char** argv) {
   auto start = std::chrono::steady_clock::now();
   const absl::StatusOr<std::shared_ptr<Collectives>> collectives = GlooCollectives(options);
   if (!collectives.ok()) return Fail(collectives.status(), start);
-  if (mode == "random") {
-    const absl::Status status =
-        RunRandomRounds(collectives->get(), static_cast<uint64_t>(std::atoi(argv[6])),
-                        std::atoi(argv[7]), /*window=*/20, options.timeout);
+  std::cout << "connected" << std::endl;
+  if (mode != "loop") {
+    const auto run = mode == "random" ? RunRandomRounds : RunFaultyRounds;
+    const absl::Status status = run(collectives->get(), static_cast<uint64_t>(std::atoi(argv[6])),
+                                    std::atoi(argv[7]), /*window=*/20, options.timeout);
     return status.ok() ? 0 : Fail(status, start);
   }
   const int64_t elements = std::atoi(argv[6]) / 4;
   for (int64_t step = 0;; ++step) {
-    CollectiveCall call;
-    call.op = "CollectiveReduceV2";
-    call.type = CollectiveType::kReduce;
-    call.group_size = options.size;
-    call.group_key = 1;
-    call.instance_key = 7;
-    call.input = Tensor(DT_FLOAT, {elements});
-    for (float& x : call.input.span<float>()) x = 1;
-    call.output = Tensor(DT_FLOAT, {elements});
+    Tensor input(DT_FLOAT, {elements});
+    for (float& x : input.span<float>()) x = 1;
+    const CollectiveCall call =
+        SumCall(input, options.size, /*instance=*/7, std::chrono::milliseconds(0));
     start = std::chrono::steady_clock::now();
     const absl::Status status = StartCall(collectives->get(), call).status.get();
     if (!status.ok()) return Fail(status, start);
@@ -69,6 +66,6 @@ int Main(char** argv) {
 }  // namespace gradflow::testing
 
 int main(int argc, char** argv) {
-  if (argc < 7) return 2;
+  if (argc < 7 || (argc < 8 && std::string(argv[5]) != "loop")) return 2;
   return gradflow::testing::Main(argv);
 }
