@@ -204,6 +204,7 @@ timeout_seconds: The time to wait for the other ranks; 0 for the default of the 
 void Register(Registry& registry) {
   const DataTypeVector types = {DT_BFLOAT16, DT_FLOAT, DT_HALF, DT_DOUBLE, DT_INT32, DT_INT64};
   registry.Op("CollectiveAssignGroupV2")
+      .Group("collective_ops")
       .Stateful()
       .Input("group_assignment: int32")
       .Input("device_index: int32")
@@ -220,6 +221,7 @@ group_size: The number of columns of `group_assignment`.
 group_key: The key of the row that has `device_index`.)");
   registry.Kernel("CollectiveAssignGroupV2", MakeFunctionKernel<ComputeAssign>);
   registry.Op("CollectiveInitializeCommunicator")
+      .Group("collective_ops")
       .Stateful()
       .Input("group_key: int32")
       .Input("rank: int32")
@@ -238,6 +240,7 @@ communication_hint: Not used.)",
                         kTimeoutDoc));
   registry.Kernel("CollectiveInitializeCommunicator", MakeKernel<InitializeKernel>);
   registry.Op("CollectiveReduceV3")
+      .Group("collective_ops")
       .Stateful()
       .Input("input: T")
       .Input("communicator: resource")
@@ -258,6 +261,7 @@ data: The merged tensor.)",
   registry.Kernel("CollectiveReduceV3", MakeKernel<CommunicatorKernel<CollectiveType::kReduce>>)
       .Types("T", types);
   registry.Op("CollectiveAllToAllV3")
+      .Group("collective_ops")
       .Stateful()
       .Input("input: T")
       .Input("communicator: resource")

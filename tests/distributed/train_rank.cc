@@ -6,6 +6,8 @@
 #include "gradflow/graph/scope.h"
 #include "gradflow/ops/standard_ops.h"
 #include "gradflow/runtime/session/client_session.h"
+#include "gradflow/runtime/session/options.h"
+#include "gradflow/runtime/session/session.h"
 #include "gradflow/testing/tensors.h"
 #include "gradflow/training/data_parallel.h"
 #include "gradflow/training/input.h"
