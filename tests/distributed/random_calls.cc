@@ -326,7 +326,12 @@ absl::Status RunRounds(Collectives* collectives, uint64_t seed, int count, int w
           CheckOutput(call.faulty.round, call.member, call.started.output, name));
     }
   }
-  return absl::OkStatus();
+  // A rank that ended now would be lost for ranks that still wait.
+  CollectiveCall barrier;
+  barrier.op = "End";
+  barrier.group_size = collectives->size();
+  barrier.timeout = timeout;
+  return StartCall(collectives, barrier).status.get();
 }
 
 }  // namespace
