@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/mutex.h"
+#include "gradflow/core/shape_checks.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/stop_token.h"
 #include "gradflow/proto/node_def.pb.h"
@@ -67,10 +68,8 @@ class WaitingCall {
 };
 
 absl::Status CheckRows(const KernelContext& ctx) {
-  if (ctx.input(0).dims() >= 1) return absl::OkStatus();
-  return errors::InvalidArgument("input must have rank 1 or more, but is a scalar");
+  return CheckRankAtLeast("input", ctx.input(0).shape(), 1);
 }
-
 // Sets the tensors of `call`.
 absl::Status SetTensors(KernelContext& ctx, const TensorShape* received, CollectiveCall* call) {
   Tensor* output = nullptr;

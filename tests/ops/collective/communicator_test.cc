@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gradflow/core/attributes.h"
+#include "gradflow/core/resource_handle.h"
 #include "gradflow/proto/graph.pb.h"
 #include "gradflow/runtime/session/session.h"
 #include "gradflow/testing/op_tester.h"
@@ -20,8 +21,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
 absl::StatusOr<std::vector<Tensor>> Assign(const Tensor& assignment, int32_t device,
                                            int32_t base_key) {

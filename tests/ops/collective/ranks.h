@@ -21,6 +21,8 @@
 
 namespace gradflow::testing {
 
+inline constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
 // Adds a node whose inputs are placeholders `name`/i0, ... of the types of `inputs`, or the nodes
 // that `nodes` names. An empty name stands for a placeholder.
 inline NodeDef* AddCall(const std::string& name, const std::string& op,
