@@ -9,7 +9,7 @@ set(GRADFLOW_GEN_DIR ${PROJECT_BINARY_DIR}/gen)
 file(MAKE_DIRECTORY ${GRADFLOW_INCLUDE_DIR}/gradflow ${GRADFLOW_GEN_DIR}/gradflow/proto
                     ${GRADFLOW_GEN_DIR}/gradflow/ops)
 foreach(layer IN ITEMS proto core io codegen ops graph gradients runtime training
-                   saved_model c compat testing)
+                   saved_model distributed c compat testing)
   file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${layer} ${GRADFLOW_INCLUDE_DIR}/gradflow/${layer}
        SYMBOLIC)
 endforeach()

@@ -18,6 +18,7 @@ set(GRADFLOW_OPS_FROM
 set(GRADFLOW_OPS_FOLDERS
     array
     audio
+    collective
     control_flow
     data_flow
     functional

@@ -24,6 +24,7 @@
 #pragma GCC visibility push(default)
 namespace gradflow {
 
+class Collectives;
 class FileAccess;
 class KernelContext;
 class ResourceManager;
@@ -82,6 +83,8 @@ struct RunContext {
   // The files that kernels may touch; null for no files, for example while constants are folded.
   // Kernels read it with FileAccessOf() (io/file_access.h).
   const FileAccess* files = nullptr;
+  // Exchanges tensors with other ranks (core/collectives.h); null if the session has no ranks.
+  Collectives* collectives = nullptr;
   // If true, Print and PrintV2 write control characters to terminals unescaped.
   bool raw_prints = false;
 };

@@ -13,6 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "gradflow/core/status.h"
 #include "gradflow/io/checkpoint.h"
+#include "gradflow/training/data_parallel.h"
 
 namespace gradflow {
 namespace training {
@@ -148,6 +149,24 @@ class ProgressLine {
   double loss_ = 0;
 };
 
+// Runs a step without other ranks, and returns the loss.
+absl::StatusOr<float> Step(const ClientSession& session, const TrainerOptions& options,
+                           const std::vector<Tensor>& batch) {
+  if (batch.size() != options.inputs.size()) {
+    return errors::InvalidArgument("expected ", options.inputs.size(),
+                                   " tensors of a batch for as many inputs, found ", batch.size());
+  }
+  ClientSession::FeedType feeds;
+  for (size_t i = 0; i < batch.size(); ++i) feeds.emplace(options.inputs[i], batch[i]);
+  std::vector<Tensor> outputs;
+  GRADFLOW_RETURN_IF_ERROR(session.Run(feeds, {options.loss}, options.targets, &outputs));
+  if (outputs[0].dims() != 0) {
+    return errors::InvalidArgument("expected a scalar loss, found shape ",
+                                   outputs[0].shape().DebugString());
+  }
+  return outputs[0].scalar<float>()();
+}
+
 }  // namespace
 
 Trainer::Trainer(const Scope& scope, const std::vector<Output>& variables, TrainerOptions options)
@@ -190,6 +209,7 @@ absl::StatusOr<bool> Trainer::Resume(const ClientSession& session, Batches* batc
 
 absl::Status Trainer::Save(const ClientSession& session, const Batches& batches) {
   if (saver_ == nullptr || saved_step_ == step_) return absl::OkStatus();
+  if (options_.parallel != nullptr && options_.parallel->rank() != 0) return absl::OkStatus();
   std::vector<int64_t> counters = {
       step_,      batches.position(), BitsOf(best_), evaluations_since_best_, BitsOf(loss_sum_),
       loss_steps_};
@@ -209,7 +229,6 @@ absl::StatusOr<StopReason> Trainer::Steps(const ClientSession& session, Batches*
   const InterruptNote interrupt(options_.stop_on_interrupt);
   ProgressLine progress(options_);
   std::vector<Tensor> batch;
-  std::vector<Tensor> outputs;
   while (options_.steps == 0 || step_ < options_.steps) {
     if (interrupt.is_set() || stopped_.exchange(false)) return StopReason::kStopped;
     // The run may have resumed from the checkpoint of a finished run.
@@ -219,20 +238,12 @@ absl::StatusOr<StopReason> Trainer::Steps(const ClientSession& session, Batches*
     const absl::Status next = batches->Next(&batch);
     if (absl::IsOutOfRange(next)) return StopReason::kEndOfInput;
     GRADFLOW_RETURN_IF_ERROR(next);
-    if (batch.size() != options_.inputs.size()) {
-      return errors::InvalidArgument("expected ", options_.inputs.size(),
-                                     " tensors of a batch for as many inputs, found ",
-                                     batch.size());
-    }
-    ClientSession::FeedType feeds;
-    for (size_t i = 0; i < batch.size(); ++i) feeds.emplace(options_.inputs[i], batch[i]);
-    GRADFLOW_RETURN_IF_ERROR(session.Run(feeds, {options_.loss}, options_.targets, &outputs));
-    if (outputs[0].dims() != 0) {
-      return errors::InvalidArgument("expected a scalar loss, found shape ",
-                                     outputs[0].shape().DebugString());
-    }
+    GRADFLOW_ASSIGN_OR_RETURN(const float loss,
+                              options_.parallel == nullptr
+                                  ? Step(session, options_, batch)
+                                  : options_.parallel->Step(session, options_.inputs, batch,
+                                                            options_.loss, options_.targets));
     ++step_;
-    const float loss = outputs[0].scalar<float>()();
     if (!std::isfinite(loss)) {
       return errors::FailedPrecondition("the loss of step ", step_, " is ", loss);
     }

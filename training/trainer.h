@@ -38,6 +38,8 @@
 namespace gradflow {
 namespace training {
 
+class DataParallel;
+
 // Options of a Trainer.
 struct TrainerOptions {
   // ---- A step ----
@@ -77,6 +79,13 @@ struct TrainerOptions {
   int64_t checkpoint_every = 0;
   // The number of checkpoints to keep; 0 for all.
   int max_to_keep = 5;
+
+  // ---- Several ranks ----
+
+  // The ranks that share the training; null for one rank. Must live as long as the trainer. Each
+  // rank makes the same batches and is fed its rows of them. Only rank 0 writes checkpoints. All
+  // ranks resume from the same folder.
+  const DataParallel* parallel = nullptr;
 
   // ---- Interruption ----
 

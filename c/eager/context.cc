@@ -49,7 +49,7 @@ TFE_Context::TFE_Context(const TFE_ContextOptions& context_options)
       pool(std::make_shared<gradflow::PoolAllocator>()),
       resources(std::make_shared<gradflow::ResourceManager>()),
       executor(gradflow::capi::ThreadsOf(options.config), pool, resources, {},
-               {options.file_access, options.raw_prints}),
+               {options.file_access, options.raw_prints, options.collectives}),
       functions_(std::make_shared<gradflow::Graph>()) {}
 
 TFE_Context::~TFE_Context() {

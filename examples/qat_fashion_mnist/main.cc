@@ -13,11 +13,17 @@
 //     checkpoint=100  steps between checkpoints
 //     kill=0          if not 0, kills the process after this step, like a power cut
 //     test=10000      number of test images
+//     workers=1       number of processes on this machine that share the training; also --workers N
+//     micro=0         if not 0, each batch is cut into this number of micro-batches, and training
+//                     has the same bits with any number of workers
 //     data=/usr/share/datasets/fashion-mnist
 //
 // DIR receives checkpoints (ckpt-*), the frozen graph (frozen.pb), curves (training.png), and
 // events for TensorBoard. A second call continues where the first call stopped, for example by
 // Ctrl-C.
+//
+// A launcher can also start the workers, on several machines; see docs/distributed.md. All workers
+// then need the same DIR.
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -29,7 +35,9 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/numbers.h"
@@ -40,12 +48,17 @@
 #include "examples/qat_fashion_mnist/frozen.h"
 #include "examples/qat_fashion_mnist/integers.h"
 #include "examples/qat_fashion_mnist/network.h"
+#include "gradflow/core/collectives.h"
 #include "gradflow/core/status.h"
+#include "gradflow/distributed/gloo_collectives.h"
+#include "gradflow/distributed/launch.h"
+#include "gradflow/distributed/local_workers.h"
 #include "gradflow/graph/export.h"
 #include "gradflow/io/events.h"
 #include "gradflow/ops/standard_ops.h"
 #include "gradflow/runtime/session/options.h"
 #include "gradflow/runtime/session/session.h"
+#include "gradflow/training/data_parallel.h"
 #include "gradflow/training/input.h"
 #include "gradflow/training/losses.h"
 #include "gradflow/training/optimizer.h"
@@ -82,6 +95,8 @@ struct TrainingOptions {
   int64_t checkpoint = 100;
   int64_t kill = 0;
   int64_t test = 10000;
+  int64_t workers = 1;
+  int64_t micro = 0;
   float rate = 0.003f;
 };
 
@@ -91,7 +106,8 @@ absl::Status ParseOption(absl::string_view text, TrainingOptions* options) {
       {"batch", &options->batch},           {"seed", &options->seed},
       {"threads", &options->threads},       {"quantize", &options->quantize},
       {"checkpoint", &options->checkpoint}, {"test", &options->test},
-      {"mirror", &options->mirror},         {"kill", &options->kill}};
+      {"mirror", &options->mirror},         {"kill", &options->kill},
+      {"workers", &options->workers},       {"micro", &options->micro}};
   const std::pair<absl::string_view, absl::string_view> parts =
       absl::StrSplit(text, absl::MaxSplits('=', 1));
   const auto number = numbers.find(parts.first);
@@ -274,7 +290,26 @@ absl::Status Export(const TrainingOptions& options, const Scope& scope,
   return absl::OkStatus();
 }
 
+// Returns the variables that training changes by the statistics of its images.
+std::vector<Output> StatisticsOf(const training::Model& model) {
+  std::vector<Output> statistics;
+  for (const Output& variable : model.variables()) {
+    const auto& trainable = model.trainable();
+    if (std::none_of(trainable.begin(), trainable.end(),
+                     [&](const Output& other) { return other.node() == variable.node(); })) {
+      statistics.push_back(variable);
+    }
+  }
+  return statistics;
+}
+
 absl::Status Train(const TrainingOptions& options) {
+  GRADFLOW_ASSIGN_OR_RETURN(const gradflow::LaunchOptions launch,
+                            gradflow::LaunchOptionsFromEnvironment());
+  GRADFLOW_ASSIGN_OR_RETURN(const std::shared_ptr<gradflow::Collectives> collectives,
+                            gradflow::GlooCollectives(launch));
+  // One worker prints and writes files.
+  const bool is_first = launch.rank == 0;
   std::error_code error;
   std::filesystem::create_directories(options.dir, error);
   GRADFLOW_ASSIGN_OR_RETURN(const LabeledImages train, Load(options.data, "train"));
@@ -306,8 +341,12 @@ absl::Status Train(const TrainingOptions& options) {
       ops::ArgMax(scope, Network(scope.NewSubScope("infer"), &model, images, quantize, false), 1);
   training::Adam adam(scope, training::AdamOptions().LearningRate(training::CosineDecay(
                                  scope, steps_before, options.rate, all_steps)));
+  training::DataParallelOptions parallel_options;
+  parallel_options.micro_batches = options.micro;
+  training::DataParallel parallel(scope, collectives, parallel_options);
   Operation update;
-  GRADFLOW_RETURN_IF_ERROR(adam.Minimize(loss, model.trainable(), &update));
+  GRADFLOW_RETURN_IF_ERROR(parallel.Minimize(&adam, loss, model.trainable(), &update));
+  const Operation statistics = parallel.Update(StatisticsOf(model), model.updates());
   const Operation count = ops::AssignAddVariableOp(scope.WithControlDependencies({update}), step,
                                                    ops::Const<int64_t>(scope, 1))
                               .operation;
@@ -317,10 +356,14 @@ absl::Status Train(const TrainingOptions& options) {
   std::vector<Output> variables = model.variables();
   variables.insert(variables.end(), adam.slots().begin(), adam.slots().end());
   variables.push_back(step);
+  const Operation broadcast = parallel.Broadcast(variables);
 
   // The loop.
   const std::string history = options.dir + "/history.txt";
-  GRADFLOW_ASSIGN_OR_RETURN(gradflow::EventWriter events, gradflow::EventWriter::Open(options.dir));
+  std::optional<gradflow::EventWriter> events;
+  if (is_first) {
+    GRADFLOW_ASSIGN_OR_RETURN(events, gradflow::EventWriter::Open(options.dir));
+  }
   std::vector<Epoch> epochs;
   const ClientSession* running = nullptr;
   const training::Trainer* looping = nullptr;
@@ -332,16 +375,16 @@ absl::Status Train(const TrainingOptions& options) {
   training::TrainerOptions trainer_options;
   trainer_options.inputs = {images, labels};
   trainer_options.loss = loss;
-  trainer_options.targets = model.updates();
-  trainer_options.targets.push_back(count);
+  trainer_options.targets = {statistics, count};
+  trainer_options.parallel = &parallel;
   trainer_options.steps = options.steps > 0 ? options.steps : all_steps;
-  trainer_options.progress = [](const std::string& line) {
-    std::printf("%s\n", line.c_str());
+  trainer_options.progress = [&](const std::string& line) {
+    if (is_first) std::printf("%s\n", line.c_str());
     std::fflush(stdout);
   };
   trainer_options.after_step = [&](int64_t at, float step_loss) {
     if (at == options.kill) std::raise(SIGKILL);
-    return events.AddScalar("loss", at, step_loss);
+    return is_first ? events->AddScalar("loss", at, step_loss) : absl::OkStatus();
   };
   trainer_options.evaluate = [&](int64_t at) -> absl::StatusOr<double> {
     GRADFLOW_ASSIGN_OR_RETURN(const std::vector<int> found, ClassesOf(test.images, classify));
@@ -353,11 +396,12 @@ absl::Status Train(const TrainingOptions& options) {
                 epochs.back().loss, 100 * epochs.back().accuracy);
     std::fflush(stdout);
     GRADFLOW_RETURN_IF_ERROR(
-        events.AddScalar("accuracy", at, static_cast<float>(epochs.back().accuracy)));
+        events->AddScalar("accuracy", at, static_cast<float>(epochs.back().accuracy)));
     GRADFLOW_RETURN_IF_ERROR(WriteHistory(history, epochs));
     return epochs.back().accuracy;
   };
-  trainer_options.evaluate_every = batches->batches_per_epoch();
+  // The others wait for its next step.
+  if (is_first) trainer_options.evaluate_every = batches->batches_per_epoch();
   trainer_options.checkpoint_prefix = options.dir + "/ckpt";
   trainer_options.checkpoint_every = options.checkpoint;
   trainer_options.stop_on_interrupt = true;
@@ -367,16 +411,21 @@ absl::Status Train(const TrainingOptions& options) {
 
   gradflow::SessionOptions session_options;
   session_options.config.set_intra_op_parallelism_threads(static_cast<int>(options.threads));
+  session_options.collectives = collectives;
   const ClientSession session(scope, session_options);
   running = &session;
   GRADFLOW_ASSIGN_OR_RETURN(const bool resumed, trainer.Resume(session, batches.get()));
   if (resumed) {
-    std::printf("Continuing after step %lld\n", static_cast<long long>(trainer.step()));
+    if (is_first) {
+      std::printf("Continuing after step %lld\n", static_cast<long long>(trainer.step()));
+    }
     epochs = ReadHistory(history, trainer.step() / batches->batches_per_epoch());
   } else {
     GRADFLOW_RETURN_IF_ERROR(session.Run({}, {}, initializers, nullptr));
   }
+  GRADFLOW_RETURN_IF_ERROR(session.Run({}, {}, {broadcast}, nullptr));
   GRADFLOW_ASSIGN_OR_RETURN(const training::StopReason reason, trainer.Run(session, batches.get()));
+  if (!is_first) return absl::OkStatus();
   if (reason == training::StopReason::kStopped) {
     std::printf("Stopped after step %lld; the same command continues\n",
                 static_cast<long long>(trainer.step()));
@@ -403,12 +452,26 @@ int main(int argc, char** argv) {
     std::cerr << "usage: qat_fashion_mnist DIR [NAME=VALUE]...\n"
                  "  DIR receives checkpoints, the frozen graph, curves and events.\n"
                  "  NAME is one of epochs, steps, batch, rate, seed, threads, quantize, mirror,\n"
-                 "  checkpoint, kill, test and data; the top of main.cc explains them.\n";
+                 "  checkpoint, kill, test, data, workers and micro; the top of main.cc explains\n"
+                 "  them.\n";
     return 2;
   }
   options.dir = argv[1];
   absl::Status status;
-  for (int i = 2; i < argc && status.ok(); ++i) status = qat::ParseOption(argv[i], &options);
+  for (int i = 2; i < argc && status.ok(); ++i) {
+    std::string option = argv[i];
+    if (option == "--workers" && i + 1 < argc) option = absl::StrCat("workers=", argv[++i]);
+    status = qat::ParseOption(option, &options);
+  }
+  if (options.workers > 1 && options.threads == 0) {
+    options.threads = std::max<int64_t>(1, std::thread::hardware_concurrency() / options.workers);
+  }
+  if (status.ok() && options.workers > 1 && !gradflow::IsLaunched()) {
+    const absl::StatusOr<int> code =
+        gradflow::RunLocalWorkers(static_cast<int>(std::min<int64_t>(options.workers, 1024)), argv);
+    if (code.ok()) return *code;
+    status = code.status();
+  }
   if (status.ok()) status = qat::Train(options);
   if (status.ok()) return 0;
   std::cerr << status << "\n";

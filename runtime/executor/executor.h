@@ -34,6 +34,7 @@
 
 namespace gradflow {
 
+class Collectives;
 class ResourceManager;
 class TraceRecorder;
 struct ExecutorState;
@@ -57,6 +58,7 @@ struct ExecutorDevice {
 struct KernelRights {
   FileAccess files;
   bool raw_prints = false;
+  std::shared_ptr<Collectives> collectives;
 };
 
 // A function that kernels call: a plan whose feeds are its arguments and whose fetches are its

@@ -49,6 +49,7 @@ RunState::RunState(const ExecutorState& state, const RunLimits& limits, TraceRec
     context.functions = this;
     context.files = &state.rights.files;
     context.raw_prints = state.rights.raw_prints;
+    context.collectives = state.rights.collectives.get();
     context.step_id = step_id;
   }
 }

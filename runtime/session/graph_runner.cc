@@ -91,7 +91,7 @@ GraphRunner::GraphRunner(const SessionOptions& options, const Graph& graph)
       pool_(MakePool(options)),
       resources_(std::make_shared<ResourceManager>()),
       executor_(ParallelismOf(options.config), pool_, resources_, /*other_devices=*/{},
-                {options.file_access, options.raw_prints}),
+                {options.file_access, options.raw_prints, options.collectives}),
       kernels_(std::make_shared<KernelCache>(resources_)) {
   plan_options_.resources = resources_.get();
 }

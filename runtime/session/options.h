@@ -34,6 +34,7 @@
 #define GRADFLOW_RUNTIME_SESSION_OPTIONS_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -44,6 +45,8 @@
 
 #pragma GCC visibility push(default)
 namespace gradflow {
+
+class Collectives;
 
 struct SessionOptions {
   // The maximum for both numbers of threads. If a number is negative or larger, making the session
@@ -98,6 +101,10 @@ struct SessionOptions {
   // escape control characters except line breaks and tabs, because a graph could change the
   // contents of the terminal.
   bool raw_prints = false;
+  // Exchanges tensors with the other ranks of a distributed run, for the Collective* ops
+  // (docs/distributed.md). Without it, these ops work only in groups of one rank. Several sessions
+  // may share it.
+  std::shared_ptr<Collectives> collectives;
 };
 
 }  // namespace gradflow

@@ -23,6 +23,8 @@ OUTLINES = {
     # These commands build gradflow. tests/package/ops_subset.sh builds a part of gradflow.
     "getting_started": ["cmake -S . -B build/mine", "cmake -S . -B build/small"],
     "adding_an_op": ["ninja -C build/release", "add("],  # A line to add to a file.
+    # Parts of a program, and files for launchers that the tests do not have.
+    "distributed": ["SessionOptions options;", "DataParallel parallel", "machine1$", "#!/bin/sh", "mpirun", "apiVersion"],
     "quantization": ["in float: "],
     "runtime": ["Session::Run("],
     # These need an installed package, or another language.

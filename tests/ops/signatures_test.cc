@@ -206,6 +206,7 @@ TEST(StandardOps, AreComplete) {
       "Connectionist temporal classification",
       "Candidate sampling",
       "Functions",
+      "Collectives",
       "Without a class",
       "NoOp",
   };

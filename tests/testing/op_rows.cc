@@ -459,6 +459,22 @@ void AddOpRow(const std::string& name, const std::string& op, const std::string&
       controls.push_back(
           absl::StrCat("^", AddHolder(holder, input, inputs[i], is_array, is_resource, graph)));
       op_node.add_input(holder);
+    } else if (is_resource && absl::StartsWith(op, "Collective")) {
+      // A communicator of one rank, whose key is the input.
+      const std::string communicator = absl::StrCat(input, "/communicator");
+      NodeDef* const initialize = graph->add_node();
+      initialize->set_name(communicator);
+      initialize->set_op("CollectiveInitializeCommunicator");
+      initialize->add_input(input);
+      for (const int32_t value : {0, 1}) {
+        NodeDef* const constant = graph->add_node();
+        constant->set_name(absl::StrCat(communicator, value == 0 ? "/rank" : "/size"));
+        constant->set_op("Const");
+        AddNodeAttr("dtype", DT_INT32, constant);
+        AddNodeAttr("value", Tensor(value), constant);
+        initialize->add_input(constant->name());
+      }
+      op_node.add_input(communicator);
     } else if (is_variable) {
       // A variable, and a node that initializes it before the op runs.
       NodeDef* const variable = graph->add_node();

@@ -11,7 +11,7 @@
 // these entries, which is not initialized if there are none; "mutable:keys/values" for a mutable
 // table. "optional:" before a tensor stands for an optional value that holds it, and "ragged:" for
 // variants that hold its rows. An input that is a variable has the given value; a TensorArray has
-// its rows as elements, and a stack has it as its element.
+// its rows as elements, and a stack has it as its element. A communicator has it as its key.
 #ifndef GRADFLOW_TESTS_TESTING_OP_ROWS_H_
 #define GRADFLOW_TESTS_TESTING_OP_ROWS_H_
 
