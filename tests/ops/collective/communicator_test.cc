@@ -47,8 +47,10 @@ TEST(CollectiveAssignGroupV2, RejectsInvalidArguments) {
               StatusIs(kInvalid, "group_assignment must have device_index 7"));
   EXPECT_THAT(Assign(assignment, 2, -1).status(),
               StatusIs(kInvalid, "base_key -1 gives group 1 the key 0, which is reserved"));
-  EXPECT_THAT(Assign(AsTensor<int32_t>({0, 1}), 0, 1).status(),
-              StatusIs(kInvalid, HasSubstr("group_assignment must have rank 2")));
+  EXPECT_THAT(
+      Assign(AsTensor<int32_t>({0, 1}), 0, 1).status(),
+      StatusIs(kInvalid,
+               HasSubstr("Shape must be rank 2 but is rank 1: group_assignment has shape ")));
 }
 
 // The run of a rank: it makes a communicator, and then exchanges twice in the order of the nodes.
@@ -146,8 +148,10 @@ TEST(CollectiveReduceV3, RejectsInvalidAssignments) {
     Calls calls = {0, 1, AsTensor<float>({1, 2}), assignment};
     return RunCalls(**Session::Make(SessionOptions()), calls).status();
   };
-  EXPECT_THAT(error(AsTensor<int32_t>({0})),
-              StatusIs(kInvalid, HasSubstr("group_assignment must have rank 2")));
+  EXPECT_THAT(
+      error(AsTensor<int32_t>({0})),
+      StatusIs(kInvalid,
+               HasSubstr("Shape must be rank 2 but is rank 1: group_assignment has shape ")));
   EXPECT_THAT(error(AsTensor<int32_t>({1}, {1, 1})),
               StatusIs(kInvalid, HasSubstr("group_assignment must have rank 0")));
   EXPECT_THAT(error(AsTensor<int32_t>({0, 1}, {1, 2})),
