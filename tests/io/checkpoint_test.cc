@@ -1166,7 +1166,8 @@ TEST_F(CheckpointTest, MergesAllOrNothing) {
   // "a" is in the second file. It would have to be in the first file, because it is the first
   // tensor.
   EXPECT_THAT(MergeCheckpoints({File("all")}, File("all")),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("which is another data file of this merge")));
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("which is another data file of this merge")));
   const auto merged = Checkpoint::Open(File("all"));
   ASSERT_THAT(merged, IsOk());
   EXPECT_THAT(merged->Read("a"), TensorEq(a));
@@ -1203,7 +1204,8 @@ TEST_F(CheckpointTest, MergesInPlaceUnderAnotherName) {
   ASSERT_THAT(WriteCheckpoint(File("p2"), {{"a", a, ""}}), IsOk());
   ASSERT_THAT(MergeCheckpoints({File("p1"), File("p2")}, File("d/all")), IsOk());
   EXPECT_THAT(MergeCheckpoints({File("link/all")}, File("d/all")),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("which is another data file of this merge")));
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("which is another data file of this merge")));
   expect_both(File("d/all"));
   // Renaming a link to its own target would lose both.
   ASSERT_THAT(WriteCheckpoint(File("c"), {{"a", a, ""}, {"b", b, ""}}), IsOk());
