@@ -38,14 +38,14 @@ struct Mul {
 struct Min {
   template <typename T>
   T operator()(T x, T y) const {
-    return ((x < y) | (x != x)) ? x : y;
+    return (x < y || x != x) ? x : y;
   }
 };
 
 struct Max {
   template <typename T>
   T operator()(T x, T y) const {
-    return ((x > y) | (x != x)) ? x : y;
+    return (x > y || x != x) ? x : y;
   }
 };
 

@@ -1,17 +1,17 @@
 // DataParallel: trains one network on several ranks. Each rank computes the gradients of a part of
 // every batch.
 //
-//   DataParallel parallel(scope, collectives);         // null: one rank
-//   Operation train;
-//   GRADFLOW_RETURN_IF_ERROR(parallel.Minimize(&adam, loss, model.trainable(), &train));
-//   const Operation update = parallel.Update(moving_statistics, model.updates());
-//   const Operation same = parallel.Broadcast(all_variables);
-//   trainer_options.targets = {train, update};
-//   trainer_options.parallel = &parallel;
-//   session_options.collectives = collectives;
-//   ...
-//   if (!resumed) session.Run({}, {}, initializers, nullptr);
-//   session.Run({}, {}, {same}, nullptr);
+//     DataParallel parallel(scope, collectives);         // null: one rank
+//     Operation train;
+//     GRADFLOW_RETURN_IF_ERROR(parallel.Minimize(&adam, loss, model.trainable(), &train));
+//     const Operation update = parallel.Update(moving_statistics, model.updates());
+//     const Operation same = parallel.Broadcast(all_variables);
+//     trainer_options.targets = {train, update};
+//     trainer_options.parallel = &parallel;
+//     session_options.collectives = collectives;
+//     ...
+//     if (!resumed) session.Run({}, {}, initializers, nullptr);
+//     session.Run({}, {}, {same}, nullptr);
 //
 // All ranks build the same graph and make the same batches. The trainer feeds each rank its rows of
 // a batch, and rank 0 writes the checkpoints. A gradient is averaged as soon as the backward pass

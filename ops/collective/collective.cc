@@ -46,7 +46,7 @@ class AttrKernel final : public AsyncOpKernel {
     }
     CollectiveCall call = call_;
     call.group_size = static_cast<int>(group_size_);
-    RunCollective(ctx, std::move(done), std::move(call), Receives ? &shape_ : nullptr);
+    RunCollective(ctx, done, std::move(call), Receives ? &shape_ : nullptr);
   }
 
  private:
@@ -83,7 +83,7 @@ class InputKernel final : public AsyncOpKernel {
       done(std::move(status));
       return;
     }
-    RunCollective(ctx, std::move(done), std::move(call), Receives ? &shape : nullptr);
+    RunCollective(ctx, done, std::move(call), Receives ? &shape : nullptr);
   }
 
  private:

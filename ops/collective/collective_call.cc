@@ -20,7 +20,7 @@ namespace {
 // A call that waits for other ranks. It ends when the ranks have called, or when the run stops.
 class WaitingCall {
  public:
-  WaitingCall(KernelContext& ctx, AsyncDone done) : stop_(ctx.run().stop), done_(std::move(done)) {}
+  WaitingCall(KernelContext& ctx, const AsyncDone& done) : stop_(ctx.run().stop), done_(done) {}
 
   // Ends the kernel. Called once.
   void End(absl::Status status) {
@@ -195,16 +195,16 @@ absl::Status CheckGroup(const KernelContext& ctx, int64_t group_size) {
   return absl::OkStatus();
 }
 
-void StartCollective(KernelContext& ctx, AsyncDone done, CollectiveCall call) {
+void StartCollective(KernelContext& ctx, const AsyncDone& done, CollectiveCall call) {
   Collectives* const collectives = ctx.run().collectives;
   const Collectives::CallId id = collectives->NewCallId();
-  auto waiting = std::make_shared<WaitingCall>(ctx, std::move(done));
+  auto waiting = std::make_shared<WaitingCall>(ctx, done);
   collectives->Start(id, std::move(call),
                      [waiting](absl::Status status) { waiting->End(std::move(status)); });
   WaitingCall::CancelOnStop(waiting, collectives, id);
 }
 
-void RunCollective(KernelContext& ctx, AsyncDone done, CollectiveCall call,
+void RunCollective(KernelContext& ctx, const AsyncDone& done, CollectiveCall call,
                    const TensorShape* received) {
   if (call.group_size == 1 && received != nullptr) {
     done(errors::InvalidArgument("group_size must be at least 2, because a group of one rank has ",
@@ -216,7 +216,7 @@ void RunCollective(KernelContext& ctx, AsyncDone done, CollectiveCall call,
   } else if (call.group_size == 1) {
     done(absl::OkStatus());
   } else {
-    StartCollective(ctx, std::move(done), std::move(call));
+    StartCollective(ctx, done, std::move(call));
   }
 }
 

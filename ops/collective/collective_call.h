@@ -30,11 +30,11 @@ absl::Status CheckGroup(const KernelContext& ctx, int64_t group_size);
 // Runs a call whose group is set and checked. Input 0 of the kernel is the tensor of this rank,
 // unless the rank receives a broadcast of shape `received`. Sets output 0 if the call has a result.
 // No thread waits. Calls done() when all ranks have called, or with an error.
-void RunCollective(KernelContext& ctx, AsyncDone done, CollectiveCall call,
+void RunCollective(KernelContext& ctx, const AsyncDone& done, CollectiveCall call,
                    const TensorShape* received = nullptr);
 
 // Starts a call whose tensors are set. For kernels that set their outputs themselves.
-void StartCollective(KernelContext& ctx, AsyncDone done, CollectiveCall call);
+void StartCollective(KernelContext& ctx, const AsyncDone& done, CollectiveCall call);
 
 }  // namespace gradflow
 

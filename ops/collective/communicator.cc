@@ -103,7 +103,7 @@ class InitializeKernel final : public AsyncOpKernel {
       done(std::move(status));
       return;
     }
-    StartCollective(ctx, std::move(done), std::move(call));
+    StartCollective(ctx, done, std::move(call));
   }
 
  private:
@@ -141,7 +141,7 @@ class CommunicatorKernel final : public AsyncOpKernel {
       done(std::move(status));
       return;
     }
-    RunCollective(ctx, std::move(done), std::move(call));
+    RunCollective(ctx, done, std::move(call));
   }
 
  private:
