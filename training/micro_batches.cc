@@ -33,9 +33,9 @@ void Cover(const SumRange& node, const SumRange& part, std::vector<SumRange>* no
 
 // Adds given nodes in the tree. The sums of the nodes follow in the order of the tree; the sum of a
 // range is added into the memory of its first node.
-class NodeAdder {
+class TreeAdder {
  public:
-  NodeAdder(std::vector<SumRange> nodes, std::vector<float*> sums, int64_t length)
+  TreeAdder(std::vector<SumRange> nodes, std::vector<float*> sums, int64_t length)
       : nodes_(std::move(nodes)), sums_(std::move(sums)), length_(length) {}
 
   // Returns the sum of `range`. Called once, for the whole tree.
@@ -158,7 +158,7 @@ absl::StatusOr<std::vector<float>> AverageOf(int64_t count, const SumExchange& e
       sums.push_back(received.span<float>().data() + static_cast<int64_t>(row + k) * chunk);
     }
   }
-  float* const total = NodeAdder(std::move(all_nodes), std::move(sums), chunk).Add({0, count});
+  float* const total = TreeAdder(std::move(all_nodes), std::move(sums), chunk).Add({0, count});
   divide(total, chunk);
 
   CollectiveCall gather;
